@@ -23,7 +23,7 @@ from weft.optimizer.cost import Costs, profiles
 from weft.optimizer.cost.brackets import best_brackets, plain_brackets
 from weft.optimizer.pipeline import optimize
 from weft.plan.brackets import PRICES, work_of
-from weft.plan.operators import GraphOp, Plan
+from weft.plan.operators import JoinOp, Plan
 from weft.plan.planner import plan
 from weft.runtime.data.events import EventBatch
 from weft.runtime.reading.order import read_events
@@ -145,7 +145,7 @@ def _ratios(patterns: Sequence[Composite], batches: Sequence[EventBatch], repeat
 
 def expected_ns(chosen: Plan, costs: Costs) -> float:
     """What a plan is expected to take in a second of events."""
-    outputs = [out.query.pattern for op in chosen.operators if isinstance(op, GraphOp) for out in op.graph.outputs]
+    outputs = [out.query.pattern for op in chosen.operators if isinstance(op, JoinOp) for out in op.graph.outputs]
     return PRICES.event * sum(RATES.values()) + work_of(outputs, costs)
 
 

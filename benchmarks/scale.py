@@ -31,7 +31,7 @@ from weft.plan.partitioning.work import total_of
 from weft.plan.planner import plan
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch
-from weft.runtime.execution.threaded_matcher import Crew
+from weft.runtime.execution.threaded_matcher import ThreadedMatcher
 from weft.runtime.lanes.routing import shares
 from weft.runtime.reading.order import read_events
 from weft.runtime.spark.packing.wire import narrow, pack_events
@@ -188,7 +188,7 @@ def work_per_lane(chosen: Plan, table: pa.Table, lanes: int, repeats: int = 1) -
 
 
 def _work(chosen: Plan, batch: EventBatch, lanes: int) -> list[LaneWork]:
-    crew = Crew(chosen, chosen.lanes_for(lanes))
+    crew = ThreadedMatcher(chosen, chosen.lanes_for(lanes))
     crew.gather(batch)
     found = []
     for member, own in zip(crew.members, shares(batch, crew.lanes), strict=True):

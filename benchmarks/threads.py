@@ -11,7 +11,7 @@ from benchmarks.measure import Row, row
 from weft.plan.operators import Plan
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch
-from weft.runtime.execution.threaded_matcher import Crew
+from weft.runtime.execution.threaded_matcher import ThreadedMatcher
 from weft.runtime.lanes.routing import routes
 from weft.runtime.threads import Threads
 
@@ -34,7 +34,7 @@ class Pass:
 
 def one_after_the_other(chosen: Plan, lanes: int, first: EventBatch, rest: EventBatch) -> Pass:
     """The CPU time of lanes for the rest of some events, each by itself."""
-    crew = Crew(chosen, chosen.lanes_for(lanes))
+    crew = ThreadedMatcher(chosen, chosen.lanes_for(lanes))
     list(crew.push(first))
     start = time.process_time()
     given = routes(rest, crew.lanes)
@@ -49,7 +49,7 @@ def one_after_the_other(chosen: Plan, lanes: int, first: EventBatch, rest: Event
 def on_the_wall(chosen: Plan, threads: int, first: EventBatch, rest: EventBatch) -> float:
     """Seconds that threads take for the rest of some events."""
     with Threads(threads) as pool:
-        crew = Crew(chosen, chosen.lanes_for(threads), pool)
+        crew = ThreadedMatcher(chosen, chosen.lanes_for(threads), pool)
         list(crew.push(first))
         start = time.perf_counter()
         for _ in crew.push(rest):

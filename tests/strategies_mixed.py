@@ -10,7 +10,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from weft.algebra.query import Program
-from weft.api import compile_beside, compile_with_findings
+from weft.api import compile_together, compile_with_findings
 
 EventDict = dict[str, object]
 INPUTS = {"A": ("x", "k"), "B": ("x", "k"), "C": ("x", "k")}
@@ -38,7 +38,7 @@ class Mixed:
 
     @property
     def program(self) -> Program:
-        found = compile_beside([partial(compile_with_findings, t.text, t.language, stem=t.name) for t in self.texts])
+        found = compile_together([partial(compile_with_findings, t.text, t.language, stem=t.name) for t in self.texts])
         assert all(program is not None for program, _ in found), [str(finding) for _, own in found for finding in own]
         whole = Program("", ())
         for program, _ in found:

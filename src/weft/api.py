@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weft import engines, inputs
 from weft.algebra.query import Program
 from weft.arguments import FLAG, check
-from weft.detection import Detection, report_doubts, report_rejected
+from weft.detection import Detection, report_rejected, warn_suspicious_data
 from weft.errors import (
     Diagnostic,
     ProgramError,
@@ -25,7 +25,7 @@ from weft.errors import (
 from weft.languages import compile_text
 from weft.languages.defined import Defined, defined_by
 from weft.languages.texts import path_of_program, read_program
-from weft.optimizer.fitting import unfitting
+from weft.optimizer.fitting import unused_statistics
 from weft.optimizer.pipeline import Choices
 from weft.pattern import Pattern
 from weft.plan.parallel.model import model_of
@@ -216,9 +216,9 @@ def detect(
     start = partial(engines.start, events, whole, engine, **names, **how)
     again = None if inputs.reads_once(events) else partial(engines.events_here, events, whole, **names)
 
-    def report(run: engines.Run) -> None:
+    def report(run: engines.Execution) -> None:
         report_rejected(run.rejected, rejects, stacklevel=6)
-        report_doubts(run, stacklevel=6)
+        warn_suspicious_data(run, stacklevel=6)
 
     # What is wrong shows now, not when the matches are asked for.
     drawn = partial(_plan_picture, whole, how["choices"])
@@ -261,7 +261,7 @@ def count(
     run = engines.start(events, whole, engine, **names, arrival=arrival, sharing=sharing, choices=chosen)
     counts = run.counts()
     report_rejected(run.rejected, rejects)
-    report_doubts(run)
+    warn_suspicious_data(run)
     return counts
 
 
@@ -329,7 +329,7 @@ def explain(
 def chosen_for(program: Program, optimize: bool, statistics: Known) -> Choices:
     """How a program is to run, from what the user says; numbers that fit nothing in it are warned of."""
     chosen = choices(optimize, statistics)
-    for remark in unfitting(program, chosen.statistics):
+    for remark in unused_statistics(program, chosen.statistics):
         warnings.warn(remark, ProgramWarning, stacklevel=callers_level())
     return chosen
 
@@ -364,7 +364,7 @@ def compile_each(
     given = [part.program() if isinstance(part, Pattern) else part for part in asked]
     texts = [part for part in given if isinstance(part, str | Path)]
     beside = [part for part in given if isinstance(part, Program)]
-    found = iter(compile_beside([partial(compiled, text) for text in texts], beside))
+    found = iter(compile_together([partial(compiled, text) for text in texts], beside))
     parts: list[Any] = []
     findings: list[Diagnostic] = []
     for part in given:
@@ -385,7 +385,7 @@ def _several(programs: object) -> list[Any]:
     return asked
 
 
-def compile_beside(texts: Sequence[Compile], beside: Sequence[Program] = ()) -> list[Compiled]:
+def compile_together(texts: Sequence[Compile], beside: Sequence[Program] = ()) -> list[Compiled]:
     """Texts that are one program, with programs beside them: each is compiled with what all of them define.
 
     A text that is wrong gives no program, and its errors.

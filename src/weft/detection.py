@@ -12,7 +12,7 @@ from weft.drawing.matches import matches_html
 from weft.drawing.scene import MOST_MATCHES, Row, Scene, scene_of, with_events
 from weft.drawing.svg import element, escaped
 from weft.drawing.timeline import timeline_svg
-from weft.engines import Run, collected, is_spark_frame
+from weft.engines import Execution, collected, is_spark_frame
 from weft.errors import DataWarning, RejectedWarning, UsageError, WeftError
 from weft.runtime.data.events import Rejected
 from weft.runtime.data.joint_types import fitted, joint_schema
@@ -34,9 +34,9 @@ class Detection:
 
     def __init__(
         self,
-        run: Run,
-        showing: Callable[[], Run],
-        report: Callable[[Run], None],
+        run: Execution,
+        showing: Callable[[], Execution],
+        report: Callable[[Execution], None],
         events: Callable[[], Events | None] | None = None,
         names: tuple[str, str] = ("ts", "type"),
         plan: Callable[[], str] | None = None,
@@ -188,7 +188,7 @@ def report_rejected(found: Sequence[Rejected], rejects: list[Rejected] | None, *
         warnings.warn(message, RejectedWarning, stacklevel=stacklevel)
 
 
-def report_doubts(run: Run, *, stacklevel: int = 3) -> None:
+def warn_suspicious_data(run: Execution, *, stacklevel: int = 3) -> None:
     """Warn of what the events show that is probably not meant."""
     for doubt in run.doubts:
         warnings.warn(doubt, DataWarning, stacklevel=stacklevel)

@@ -20,7 +20,7 @@ from weft.connectors.uris import as_uri
 from weft.errors import UsageError, did_you_mean
 from weft.input_schemas import check_fit, columns_of
 from weft.inputs import Arrival, open_input, paths_of, spark_input
-from weft.optimizer.cost import Costs, known_of
+from weft.optimizer.cost import Costs, resolve_statistics
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.operators import Plan
 from weft.plan.parallel.model import model_of
@@ -37,7 +37,7 @@ from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.local import Events, LocalRun
 from weft.runtime.results.results import at_least_one, shaping
-from weft.runtime.store.event_buffer import Kept
+from weft.runtime.store.event_buffer import EventBuffer
 from weft.runtime.watching.measuring import Measure
 from weft.runtime.writing.match_rows import to_record_batches
 from weft.statistics import Statistics
@@ -59,7 +59,7 @@ KEPT_PLANS = 16
 GAIN = 1.2  # how many times as fast threads must be expected to be, to be used unasked
 
 
-class Run(Protocol):
+class Execution(Protocol):
     """One pass of a program over events. Counters and rejected events are complete when it is."""
 
     counters: dict[str, int]
@@ -97,7 +97,7 @@ def start(
     showing: bool = False,
     choices: Choices = DEFAULT,
     limits: Limits = NO_LIMITS,
-) -> Run:
+) -> Execution:
     """Set up a run; nothing is read yet. Spark frames are matched on Spark unless an engine is named.
 
     `sharing`: how the work is shared out. `choices`: how the program is optimised. `showing`: the events of matches
@@ -122,7 +122,7 @@ def start(
             )
         check_input(events, program, None, time, type)
         given = spark_input(events, program, time=time, type=type)
-        chosen = _shared_out(program, sharing.strategy or AUTO, choices, sharing.number or MANY_LANES)
+        chosen = _cached_plan(program, sharing.strategy or AUTO, choices, sharing.number or MANY_LANES)
         return SparkRun(given, chosen, time=time, type=type, order=tuple(order), key=tuple(key), lanes=sharing.number)
     names: dict[str, Any] = {"time": time, "type": type, "order": order, "key": key}
     shown = None if showing else frozenset[str]()
@@ -135,18 +135,18 @@ def start(
         return MeaningRun(program, open_input(events, program, **names, columns=wanted, arrival=arrival, shown=shown))
     shared = sharing.is_shared_here
     strategy = sharing.strategy or AUTO if shared else None
-    chosen = _shared_out(program, strategy, choices, sharing.lanes_here)
+    chosen = _cached_plan(program, strategy, choices, sharing.lanes_here)
     check_input(events, program, chosen, time, type)
     source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
     lanes = chosen.lanes_for(sharing.lanes_here) if shared else ()
     threads = sharing.threads_here
     guard = limits.guard(chosen.queries)
     settled = sharing.is_asked_for or threads == 1 or not limits.is_none or not may_gain(program.queries, threads)
-    lanes_for = None if settled else partial(_lanes_that_pay, program, choices, threads)
+    lanes_for = None if settled else partial(_parallel_plan_if_faster, program, choices, threads)
     return LocalRun(chosen, source, lanes, threads, program, choices, guard, lanes_for)
 
 
-def _lanes_that_pay(
+def _parallel_plan_if_faster(
     program: Program, choices: Choices, threads: int, measured: Statistics
 ) -> tuple[Plan, tuple[Lane, ...], Choices] | None:
     """Return lanes for the number of threads if they are expected to be faster than one thread, else None."""
@@ -154,7 +154,7 @@ def _lanes_that_pay(
         measured = measured.over(choices.statistics)
     choices = choices._replace(statistics=measured)
     program = choices.applied(program)
-    if gain_of(program.queries, feeders(program.queries), Costs(known_of(program, measured)), threads) < GAIN:
+    if gain_of(program.queries, feeders(program.queries), Costs(resolve_statistics(program, measured)), threads) < GAIN:
         return None
     found = plan(program, strategy=AUTO, lanes=threads, statistics=measured)
     return found, found.lanes_for(threads), choices
@@ -185,7 +185,7 @@ def measure(events: Any, program: Program, *, most: int | None, **names: Any) ->
     return measure.statistics()
 
 
-def _shared_out(program: Program, strategy: str | None, choices: Choices, lanes: int) -> Plan:
+def _cached_plan(program: Program, strategy: str | None, choices: Choices, lanes: int) -> Plan:
     """Return the plan for a number of lanes, cached by program, since planning dominates for few events."""
     asked = (id(program), strategy, choices.optimize, choices.grows, lanes)
     kept = _PLANS.get(asked) if choices.statistics is None else None
@@ -331,7 +331,7 @@ class MeaningRun:
         self.seconds: dict[str, float] = {}
         self._program = program
         self._source = source
-        self._kept = Kept()
+        self._kept = EventBuffer()
 
     @property
     def rejected(self) -> Sequence[Rejected]:

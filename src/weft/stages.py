@@ -16,8 +16,8 @@ from weft.algebra.text.row_patterns import row_plan, row_plan_lines
 from weft.errors import UsageError, did_you_mean
 from weft.languages import language_of, parse_syntax
 from weft.optimizer import report
-from weft.optimizer.cost import Costs, known_of
-from weft.optimizer.fitting import unfitting
+from weft.optimizer.cost import Costs, resolve_statistics
+from weft.optimizer.fitting import unused_statistics
 from weft.optimizer.pipeline import DEFAULT, Choices, as_written, trace
 from weft.pattern.builder import BUILT
 from weft.plan.parallel.model import Model
@@ -115,7 +115,7 @@ def _show_algebra(program: Program, form: str, choices: Choices) -> str:
 
 def _show_optimized(program: Program, form: str, choices: Choices) -> str:
     found = trace(program, choices.statistics) if choices.optimize else as_written(program, choices.statistics)
-    found = dataclasses.replace(found, remarks=(*found.remarks, *unfitting(program, choices.statistics)))
+    found = dataclasses.replace(found, remarks=(*found.remarks, *unused_statistics(program, choices.statistics)))
     if form == "text":
         return report.trace_text(found)
     if form == "json":
@@ -135,7 +135,7 @@ def _show_plan(
         if rates is not None:
             shared += rates_lines(optimized, rates, choices.statistics)
         if nodes is not None:
-            shared += placement_lines(optimized, Costs(known_of(optimized, choices.statistics)), nodes)
+            shared += placement_lines(optimized, Costs(resolve_statistics(optimized, choices.statistics)), nodes)
         return plan_text(chosen, shared)
     return json.dumps(to_json(chosen), indent=2)
 

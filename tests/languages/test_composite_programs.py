@@ -11,7 +11,7 @@ from weft.errors import ProgramError, UsageError
 from weft.languages import compile_text, language_of, parse_syntax
 from weft.languages.eql.printer import to_source as print_eql
 from weft.languages.step.printer import to_source as print_step
-from weft.plan.operators import GraphOp
+from weft.plan.operators import JoinOp
 from weft.plan.planner import plan
 from weft.schema import Kind
 
@@ -124,7 +124,7 @@ def test_events_of_the_wrong_kind_do_not_exist() -> None:
 @pytest.mark.parametrize("program", [compiled(EQL, "eql"), compiled(STEP + "Q(*): A ; B", "step")])
 def test_they_are_planned_as_one_graph(program: Program) -> None:
     (operator,) = plan(program).operators
-    assert isinstance(operator, GraphOp)
+    assert isinstance(operator, JoinOp)
     assert [output.query for output in operator.graph.outputs] == list(program.queries)
 
 

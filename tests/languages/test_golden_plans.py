@@ -13,7 +13,7 @@ import pytest
 from tests.languages.golden import check_golden, golden_files
 
 from weft.algebra.query import Program
-from weft.api import compile_beside, compile_with_findings
+from weft.api import compile_together, compile_with_findings
 from weft.stages import show
 
 KINDS = ("ceql", "eql", "step", "epn", "tesla", "mixed")
@@ -29,7 +29,7 @@ def compiled(text: str, language: str) -> Program:
         for number, (name, part) in enumerate(zip(parts[::2], parts[1::2], strict=True))
     ]
     whole = Program("", ())
-    for program, findings in compile_beside(texts):
+    for program, findings in compile_together(texts):
         assert program is not None, findings
         whole = whole.extended(program)
     return whole

@@ -15,7 +15,7 @@ from weft.runtime.reading.order import read_events
 from weft.runtime.reading.ties import ranks_of
 from weft.runtime.spark.jobs.lane_ids import partition_of, spread
 from weft.runtime.spark.lanes.sequencer import Sequencer
-from weft.runtime.spark.packing.runs import Run, cut_run, pack_run, unpack_run
+from weft.runtime.spark.packing.runs import SortedRun, cut_run, pack_run, unpack_run
 from weft.runtime.spark.packing.times import decode_times, encode_times
 from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 from weft.runtime.spark.watermark import Lateness
@@ -65,7 +65,7 @@ def test_lanes_land_on_their_own_partitions() -> None:
     assert sorted(partition_of(lane.id, 2) for lane in few) == [0, 0, 0, 1, 1]
 
 
-def run_of(times: list[tuple[int, ...]], origin: int) -> Run:
+def run_of(times: list[tuple[int, ...]], origin: int) -> SortedRun:
     """A run of (end, length) or (end, length, rank of the source)."""
     events = [
         {"start": end - span, "end": end, "type": "ABC"[sum(rank)], "x": f"{origin}/{i}"}
@@ -73,7 +73,7 @@ def run_of(times: list[tuple[int, ...]], origin: int) -> Run:
     ]
     batch = blocks.concat(list(read_events(events, sources="ABC")))
     ranks = ranks_of(batch.types, "ABC") if len(batch) else 0
-    return unpack_run(pack_run(Run((0, 0, origin, 0), batch.ends, batch.starts, batch, ranks)))
+    return unpack_run(pack_run(SortedRun((0, 0, origin, 0), batch.ends, batch.starts, batch, ranks)))
 
 
 runs = st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 2)), max_size=5), max_size=4)
@@ -99,7 +99,7 @@ def test_a_sequencer_sorts_all_runs_into_stream_order(shapes: list[list[tuple[in
 
 def test_positions_count_the_events_of_other_lanes() -> None:
     whole = run_of([(1, 0), (2, 0), (5, 0), (9, 0)], 0)
-    mine = Run(whole.origin, whole.ends, whole.starts, blocks.take(whole.events, np.array([1, 3])))
+    mine = SortedRun(whole.origin, whole.ends, whole.starts, blocks.take(whole.events, np.array([1, 3])))
     sequencer = Sequencer()
     sequencer.add(mine)
     assert sequencer.release(5).positions.tolist() == [1]

@@ -14,7 +14,7 @@ import weft
 from weft import engines
 from weft.algebra.composites import Composite
 from weft.optimizer.pipeline import Choices
-from weft.plan.operators import GraphOp, Plan
+from weft.plan.operators import JoinOp, Plan
 from weft.plan.planner import plan
 from weft.runtime.spark import frames
 from weft.runtime.spark.runs import run
@@ -28,7 +28,7 @@ EVENTS = [{"type": "AAABBC"[n % 6], "ts": n} for n in range(60)]
 
 
 def forms(chosen: Plan) -> list[Composite]:
-    return [out.query.pattern for op in chosen.operators if isinstance(op, GraphOp) for out in op.graph.outputs]
+    return [out.query.pattern for op in chosen.operators if isinstance(op, JoinOp) for out in op.graph.outputs]
 
 
 HERE = forms(plan(Choices(True, KNOWN).applied(PROGRAM), statistics=KNOWN))

@@ -170,7 +170,7 @@ def test_from_a_wrong_query_to_a_running_one(page: object, address: str, project
     before = get("reading-events").inner_text()
     expect(get("reading-events")).not_to_have_text(before, timeout=PATIENCE)
     expect(get("funnels")).to_contain_text("match")
-    expect(get("operators")).to_contain_text("automata 0: pairs")
+    expect(get("operators")).to_contain_text("automaton 0: pairs")
     expect(get("lanes")).to_contain_text("100%")
     expect(get("log")).to_contain_text("trigger 0")
     get("change").click()

@@ -14,7 +14,7 @@ import pytest
 
 from weft.errors import InputError, ProgramError, UsageError
 from weft.running.registry import Registration
-from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger
+from weft.runtime.watching.triggers import OperatorStats, Standing, Trigger
 from weft.workbench import trying
 from weft.workbench.in_process import InProcess
 from weft.workbench.run_info import last_hour
@@ -223,7 +223,7 @@ def test_a_run_on_spark_is_told_like_one_here(bench: Workbench, tmp_path: Path) 
     night = Registration("night", about)
     executor = {"id": "driver", "host": "here:1", "cores": 2, "memory": 400, "memory_used": 3, "active_tasks": 1}
     night.tell(executors=[executor])
-    operator = OperatorStanding("automata 0: fire", 30, 1, 5)
+    operator = OperatorStats("automaton 0: fire", 30, 1, 5)
     lanes = (Standing(0, 30, 4, 7, 100, 20, (operator,)), Standing(1, 10, 0, 0, 50, None, (operator,)))
     night.add(Trigger(0, time.time(), 0.5, 40, 2, 1, {"fire": 1}, lanes))
     found = bench.run("night")

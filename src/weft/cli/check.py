@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from weft.algebra.query import Program
-from weft.api import Compile, Compiled, compile_beside, compile_with_findings
+from weft.api import Compile, Compiled, compile_together, compile_with_findings
 from weft.cli import options
 from weft.cli.console import say, say_json
 from weft.cli.render import sources_of
@@ -64,12 +64,12 @@ def _checked(given: Sequence[tuple[str | Path, str | None]], language: str | Non
     for text_or_path, stem in given:
         compiled = partial(_with_adapters, text_or_path, language, stem)
         try:
-            compile_beside([compiled])
+            compile_together([compiled])
         except InputError as error:
             say(error, err=True)
         else:
             readable.append(compiled)
-    return compile_beside(readable), len(given) - len(readable)
+    return compile_together(readable), len(given) - len(readable)
 
 
 def _with_adapters(

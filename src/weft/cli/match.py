@@ -249,7 +249,7 @@ class MatchDestination:
         """Matches on a terminal are progress enough, and a bar would run into them."""
         return self.file == "-" and sys.stdout.isatty() and not self.count
 
-    def write(self, run: engines.Run) -> None:
+    def write(self, run: engines.Execution) -> None:
         """Run to the end and write what is found."""
         if self.count:
             _write_counts(run.counts(), self.file)

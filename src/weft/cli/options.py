@@ -12,7 +12,7 @@ from weft.algebra.query import Program
 from weft.api import choices, together
 from weft.cli.console import say
 from weft.cli.render import compile_all
-from weft.optimizer.fitting import unfitting
+from weft.optimizer.fitting import unused_statistics
 from weft.optimizer.pipeline import Choices
 from weft.runtime.lanes.sharing import LaneCount
 from weft.runtime.limits.budgets import Budget, budget_from_text
@@ -157,7 +157,7 @@ class Optimising:
     def chosen_for(self, program: Program) -> Choices:
         """The same; warn about statistics that match nothing in the program."""
         chosen = self.choices
-        for remark in unfitting(program, chosen.statistics):
+        for remark in unused_statistics(program, chosen.statistics):
             say(f"warning: {remark}", err=True)
         return chosen
 

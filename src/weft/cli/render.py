@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from weft.algebra.query import Program
-from weft.api import compile_beside, compile_with_findings
+from weft.api import compile_together, compile_with_findings
 from weft.cli.console import say
 from weft.connectors.files import write_rejected
 from weft.errors import ProgramError, UsageError
@@ -25,7 +25,7 @@ def compile_all(
     warns: bool = True,
 ) -> list[Program]:
     """Compile files and texts; warnings go to stderr if asked, all errors of all of them are raised together."""
-    found = compile_beside(
+    found = compile_together(
         [
             partial(compile_with_findings, text_or_path, language, time_unit=time_unit, stem=stem)
             for text_or_path, stem in sources_of(paths, queries)

@@ -44,8 +44,8 @@ def read_saved(path: str | Path) -> tuple[dict[str, Any], dict[str, bytes]]:
         *(LookupError, ValueError, NotImplementedError, RuntimeError, MemoryError, OverflowError),
     ):
         raise InputError(f"{path} is no saved program, or it is damaged: save it again with live.save(path)") from None
-    given = parts.pop(SUM, None)  # the first files of 0.1.0 have none
-    if not isinstance(about, dict) or given not in (None, _sum(parts)):
+    given = parts.pop(SUM, None)
+    if not isinstance(about, dict) or given != _sum(parts):
         raise InputError(f"{path} is damaged: what is in it has been changed since live.save(path) wrote it")
     return about, {name.removeprefix(PAGES): part for name, part in parts.items() if name.startswith(PAGES)}
 

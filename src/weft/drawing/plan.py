@@ -15,8 +15,8 @@ from weft.algebra.text.program import to_text
 from weft.algebra.text.situations import context_text
 from weft.drawing.layout import Arrow, Box, graph_svg
 from weft.drawing.svg import element, escaped, shortened
-from weft.optimizer.cost import Costs, known_of
-from weft.plan.operators import AutomatonOp, GraphOp, Plan, RulesOp, SituationOp
+from weft.optimizer.cost import Costs, resolve_statistics
+from weft.plan.operators import AutomatonOp, JoinOp, Plan, RuleOp, SituationOp
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.partitioning.text import strategies
 from weft.plan.partitioning.work import operators_of
@@ -56,7 +56,7 @@ def expected(program: Program, lanes: int = MANY_LANES) -> PlanEstimates:
     """What is expected of a program as it runs."""
     told = strategies(program, AUTO, lanes)
     return PlanEstimates(
-        Costs(known_of(program)), {program.queries[number].name: text for number, text in told.items()}
+        Costs(resolve_statistics(program)), {program.queries[number].name: text for number, text in told.items()}
     )
 
 
@@ -84,11 +84,11 @@ class Sketch:
             match operator:
                 case AutomatonOp():
                     self._draw_automaton(operator)
-                case GraphOp():
+                case JoinOp():
                     self._draw_graph(operator)
                 case SituationOp(_, query):
                     self._draw_situation(query)
-                case RulesOp():
+                case RuleOp():
                     self._draw_rules(operator)
 
     def _draw_automaton(self, operator: AutomatonOp) -> None:
@@ -105,7 +105,7 @@ class Sketch:
         target = self._query(query, (*conditions, f"state {state_text(query)}"))
         self.arrows += [Arrow(first + number, target) for number in sorted(automaton.last)]
 
-    def _draw_graph(self, operator: GraphOp) -> None:
+    def _draw_graph(self, operator: JoinOp) -> None:
         """A box for each operator; those that are shared have two lines."""
         graph = operator.graph
         first = len(self.boxes)
@@ -134,7 +134,7 @@ class Sketch:
         self.arrows += [Arrow(source, number) for source in self._sources(query)]
         self.arrows.append(Arrow(number, self._query(query)))
 
-    def _draw_rules(self, operator: RulesOp) -> None:
+    def _draw_rules(self, operator: RuleOp) -> None:
         """A box for all rules that differ in constants only."""
         for example, members in shapes_of(operator.rules):
             number = len(self.boxes)

@@ -40,7 +40,7 @@ from weft.runtime.live.primitive import PrimitiveEvents
 from weft.runtime.live.subscriptions import EVERY_TYPE, Subscription, Subscriptions
 from weft.runtime.reading.fronts import MAX_JUMP
 from weft.runtime.reading.order import EventSource
-from weft.runtime.watching.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStats
 from weft.statistics import Statistics
 
 
@@ -227,10 +227,10 @@ class LiveProgram(LiveState):
             oldest = self._deployments.oldest()
             return 0 if oldest is None else max(0, self.events - oldest)
 
-    def operators(self) -> list[OperatorStanding]:
+    def operators(self) -> list[OperatorStats]:
         """Statistics of the operators: events received, matches emitted, and pending state."""
         with self._lock:
-            return self._deployments.operators()
+            return self._deployments.operator_stats()
 
     def __enter__(self) -> Self:
         return self

@@ -194,12 +194,9 @@ class LiveState:
         return running
 
     def _load_aside(self, about: Mapping[str, Any], held: bytes | None) -> None:
-        """Go on with the events that are set aside; a program that was saved by an earlier build has none."""
-        self._aside.max_jump = about.get("max_jump", MAX_JUMP)
-        if "front" in about:
-            self._aside.front = replace(Front.from_plain(about["front"]), agree=1)
-        elif about["since"] is not None:
-            self._aside.front.pass_time(about["since"][0])
+        """Go on with the events that are set aside."""
+        self._aside.max_jump = about["max_jump"]
+        self._aside.front = replace(Front.from_plain(about["front"]), agree=1)
         self._aside.held = None if held is None else blocks.unpack(held)
 
     def _with_running_queries(self) -> Program:

@@ -20,7 +20,7 @@ from weft.statistics import Statistics
 MOST_SHOWN = 8  # conditions of a program in a remark
 
 
-def unfitting(program: Program, statistics: Statistics | None) -> list[str]:
+def unused_statistics(program: Program, statistics: Statistics | None) -> list[str]:
     """What is said of each declared number that belongs to no condition, or to no type, of the program."""
     if statistics is None:
         return []

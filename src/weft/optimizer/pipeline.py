@@ -13,7 +13,7 @@ from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.optimizer.chains import Refusal
 from weft.optimizer.chooser import choose
-from weft.optimizer.cost.known import known_of
+from weft.optimizer.cost.known import resolve_statistics
 from weft.optimizer.cost.lookbacks import MOST_ORDERED, best_order, rule_work
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.ranks import ConditionRanks
@@ -75,7 +75,7 @@ def optimize(program: Program, statistics: Statistics | None = None) -> Program:
 def trace(program: Program, statistics: Statistics | None = None, *, grows: bool = False) -> Trace:
     """The rewritten program, and every step that led to it."""
     program = replace(program, queries=tuple(query.as_mentioning() for query in program.queries))
-    costs = Costs(known_of(program, statistics))
+    costs = Costs(resolve_statistics(program, statistics))
     read = {type_ for query in program.queries for type_ in query.reads}
     traced = [_optimized(query, costs, not grows and query.defines not in read) for query in program.queries]
     traced = share_prefixes(keep_shared(traced, costs), costs.statistics)
@@ -86,7 +86,7 @@ def trace(program: Program, statistics: Statistics | None = None, *, grows: bool
 @deep
 def as_written(program: Program, statistics: Statistics | None = None) -> Trace:
     """The program as it is, with what it costs."""
-    costs = Costs(known_of(program, statistics))
+    costs = Costs(resolve_statistics(program, statistics))
     traced = []
     for query in program.queries:
         cost = _cost(query, costs)

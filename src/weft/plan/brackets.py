@@ -53,7 +53,7 @@ PRICES = Prices()
 Amounts = dict[str, float]  # in a second, of what has a price
 
 
-def as_run(query: AnyQuery, costs: Callable[[], Costs], shared: frozenset[str] = frozenset()) -> AnyQuery:
+def choose_join_order(query: AnyQuery, costs: Callable[[], Costs], shared: frozenset[str] = frozenset()) -> AnyQuery:
     """A query whose sequences and unions, where they were rewritten, have the form that runs fastest.
 
     Operators with a signature that is `shared` run anyway, for other queries.

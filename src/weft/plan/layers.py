@@ -16,7 +16,7 @@ from weft.plan.automaton.cea import build_automaton
 from weft.plan.chains import with_chains
 from weft.plan.graph import build_graph
 from weft.plan.keyed import keyed_sequence
-from weft.plan.operators import AutomatonOp, Definer, GraphOp, Layer, Operator, RulesOp, SituationOp
+from weft.plan.operators import AutomatonOp, Definer, JoinOp, Layer, PhysicalOp, RuleOp, SituationOp
 from weft.plan.properties import seen_types
 from weft.plan.search import search_of
 
@@ -133,7 +133,7 @@ def layer_of(
     return Layer(tuple(_operators(queries, silent, fed=fed)), feeders, seen_types(queries.values(), fed=fed), network)
 
 
-def _operators(queries: Mapping[int, AnyQuery], silent: frozenset[int], *, fed: bool) -> Iterator[Operator]:
+def _operators(queries: Mapping[int, AnyQuery], silent: frozenset[int], *, fed: bool) -> Iterator[PhysicalOp]:
     """The operators of queries that see the same events."""
     composites: dict[int, CompositeQuery] = {}
     rules: dict[int, Rule] = {}
@@ -149,9 +149,9 @@ def _operators(queries: Mapping[int, AnyQuery], silent: frozenset[int], *, fed: 
                 rules[number] = query
     if composites:
         graph = build_graph(list(composites.values()))
-        yield GraphOp(tuple(composites), graph if fed else with_chains(graph))
+        yield JoinOp(tuple(composites), graph if fed else with_chains(graph))
     if rules:
-        yield RulesOp(tuple(rules), tuple(rules.values()), silent)
+        yield RuleOp(tuple(rules), tuple(rules.values()), silent)
 
 
 def situation_op(number: int, query: SituationQuery, *, fed: bool) -> SituationOp:

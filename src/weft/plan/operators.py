@@ -61,7 +61,7 @@ class SituationOp(Node):
 
 
 @dataclass(frozen=True)
-class GraphOp(Node):
+class JoinOp(Node):
     """Composite queries as one graph, in which equal sub-patterns are one node."""
 
     numbers: tuple[int, ...]
@@ -72,16 +72,16 @@ class GraphOp(Node):
         """The queries that it runs, by number."""
         return dict(zip(self.numbers, (output.query for output in self.graph.outputs), strict=True))
 
-    def only(self, numbers: Collection[int]) -> GraphOp | None:
+    def only(self, numbers: Collection[int]) -> JoinOp | None:
         """What is left of it for some queries."""
         places = [place for place, number in enumerate(self.numbers) if number in numbers]
         if len(places) == len(self.numbers):
             return self
-        return GraphOp(tuple(self.numbers[place] for place in places), self.graph.only(places)) if places else None
+        return JoinOp(tuple(self.numbers[place] for place in places), self.graph.only(places)) if places else None
 
 
 @dataclass(frozen=True)
-class RulesOp(Node):
+class RuleOp(Node):
     """Rules that run from one set of tables and see each other's events.
 
     Some of them may be `silent`: they run in another layer too, which emits their matches.
@@ -96,11 +96,11 @@ class RulesOp(Node):
         """The queries that it runs, by number."""
         return dict(zip(self.numbers, self.rules, strict=True))
 
-    def only(self, numbers: Collection[int]) -> RulesOp | None:
+    def only(self, numbers: Collection[int]) -> RuleOp | None:
         """What is left of it for some queries."""
         kept = [place for place, number in enumerate(self.numbers) if number in numbers]
         own, rules = tuple(self.numbers[at] for at in kept), tuple(self.rules[at] for at in kept)
-        return RulesOp(own, rules, self.silent) if set(own) - self.silent else None
+        return RuleOp(own, rules, self.silent) if set(own) - self.silent else None
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Definer(Node):
     in_network: bool  # situations see its events in stream order, among those of the input
 
 
-Operator = AutomatonOp | GraphOp | SituationOp | RulesOp
+PhysicalOp = AutomatonOp | JoinOp | SituationOp | RuleOp
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Layer(Node):
     when they do; in a `network` those of situations are in stream order among them.
     """
 
-    operators: tuple[Operator, ...]
+    operators: tuple[PhysicalOp, ...]
     feeders: tuple[Definer, ...] = ()
     types: frozenset[str] | None = None
     network: bool = False
@@ -145,7 +145,7 @@ class Layer(Node):
     @property
     def silent(self) -> frozenset[int]:
         """The numbers of the rules that run here without emitting, because other rules read their events."""
-        return frozenset().union(*(op.silent for op in self.operators if isinstance(op, RulesOp)))
+        return frozenset().union(*(op.silent for op in self.operators if isinstance(op, RuleOp)))
 
     def only(self, numbers: Collection[int]) -> Layer | None:
         """What is left of it for some queries."""
@@ -169,7 +169,7 @@ class Plan:
         return self.program.queries
 
     @property
-    def operators(self) -> tuple[Operator, ...]:
+    def operators(self) -> tuple[PhysicalOp, ...]:
         """All operators, layer by layer."""
         return tuple(operator for layer in self.layers for operator in layer.operators)
 

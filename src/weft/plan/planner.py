@@ -7,8 +7,8 @@ from functools import cache
 
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import AnyQuery, Program
-from weft.optimizer.cost import Costs, known_of
-from weft.plan.brackets import as_run, shared_signatures
+from weft.optimizer.cost import Costs, resolve_statistics
+from weft.plan.brackets import choose_join_order, shared_signatures
 from weft.plan.layers import Layering
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import share_out
@@ -39,12 +39,12 @@ def plan(
     fed_by = feeders(queries)
     needed = [seen_types([query], fed=bool(makers)) for query, makers in zip(queries, fed_by, strict=True)]
     known = [types for types in needed if types is not None]
-    costs = cache(lambda: Costs(known_of(program, statistics)))
+    costs = cache(lambda: Costs(resolve_statistics(program, statistics)))
     groups = share_out(queries, fed_by, strategy, costs, lanes)
     split_of = {number: group.split for group in groups for number in group.queries}
     rewritten = [split_of[number].rewritten(query) for number, query in enumerate(queries)]
     shared = shared_signatures(rewritten, costs)
-    run = [as_run(query, costs, shared) for query in rewritten]
+    run = [choose_join_order(query, costs, shared) for query in rewritten]
     return Plan(
         program,
         Layering(run, running, first).layers(),

@@ -21,11 +21,11 @@ from weft.runtime.data.events import EventBatch, Rejected
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.execution.adapting import ENOUGH, Adapting
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.execution.threaded_matcher import Crew
+from weft.runtime.execution.threaded_matcher import ThreadedMatcher
 from weft.runtime.limits.guarding import Guard
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.results import at_least_one, shaping
-from weft.runtime.store.event_buffer import Kept
+from weft.runtime.store.event_buffer import EventBuffer
 from weft.runtime.threads import Threads
 from weft.runtime.watching.census import Census, doubts_of
 from weft.runtime.watching.measuring import Measure
@@ -89,7 +89,7 @@ class LocalRun:
         self._adapting: Adapting | None = None
         self._order = [query.name for query in plan.queries]
         self._census = Census(plan.program)
-        self._kept = Kept()
+        self._kept = EventBuffer()
         self._guard = Guard(plan.queries) if guard is None else guard
 
     @property
@@ -109,7 +109,7 @@ class LocalRun:
             yield from self._rows(batches, self._matcher(finders), writers, finish)
 
     def _rows(
-        self, batches: Iterable[EventBatch], matcher: Matcher | Crew, writers: Threads, finish: Finish | None
+        self, batches: Iterable[EventBatch], matcher: Matcher | ThreadedMatcher, writers: Threads, finish: Finish | None
     ) -> Iterator[pa.RecordBatch]:
         held: list[MatchBatch] = []
         found = 0
@@ -140,9 +140,11 @@ class LocalRun:
     def _pool(self) -> Threads:
         return Threads(min(self._threads, len(self._lanes)) if self._lanes else 1)
 
-    def _matcher(self, threads: Threads) -> Matcher | Crew:
+    def _matcher(self, threads: Threads) -> Matcher | ThreadedMatcher:
         if self._lanes:
-            return Crew(self._plan, self._lanes, threads, self._written, self._choices, self._source.reading.key)
+            return ThreadedMatcher(
+                self._plan, self._lanes, threads, self._written, self._choices, self._source.reading.key
+            )
         matcher = Matcher(self._plan)
         matcher.identify_by(self._source.reading.key)
         if self._written is not None:
@@ -182,13 +184,15 @@ class LocalRun:
                 self._adapting.look(batch)
             yield batch
 
-    def _ready(self, matcher: Matcher | Crew, batch: EventBatch, held: list[MatchBatch]) -> Iterator[list[MatchBatch]]:
+    def _ready(
+        self, matcher: Matcher | ThreadedMatcher, batch: EventBatch, held: list[MatchBatch]
+    ) -> Iterator[list[MatchBatch]]:
         """The matches of a batch, stretch by stretch of time, with those that were `held` back; it has who waits on."""
         for fresh, time in self._watch.around("match", self._pieces(matcher, batch)):
             ready, held[:] = settle([*held, *fresh], time)
             yield ready
 
-    def _pieces(self, matcher: Matcher | Crew, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
+    def _pieces(self, matcher: Matcher | ThreadedMatcher, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
         """New matches, and a time: those that end before it are complete with them.
 
         One query's matches come by end, so they can go out piece by piece, more than fit into memory. Several
@@ -197,7 +201,7 @@ class LocalRun:
         if self._source.longest is not None:
             matcher.expect(self._source.longest)
         changing = self._adapting is not None and self._adapting.is_changing
-        if isinstance(matcher, Crew):
+        if isinstance(matcher, ThreadedMatcher):
             for some, time in matcher.waves(batch):
                 yield list(self._guard.matches(iter(some))), time
         elif len(batch) and len(self._order) == 1 and not changing:
@@ -217,7 +221,7 @@ class LocalRun:
         with self._pool() as finders:
             return self._counts(batches, self._matcher(finders))
 
-    def _counts(self, batches: Iterable[EventBatch], matcher: Matcher | Crew) -> dict[str, int]:
+    def _counts(self, batches: Iterable[EventBatch], matcher: Matcher | ThreadedMatcher) -> dict[str, int]:
         totals = Counter(dict.fromkeys(self._order, 0))
         for batch in self._watch.around("read", self._batches(batches)):
             self._census.look(batch)
@@ -236,21 +240,21 @@ class LocalRun:
         self._note(matcher, totals.total())
         return dict(totals)
 
-    def _note(self, matcher: Matcher | Crew, matches: int) -> None:
+    def _note(self, matcher: Matcher | ThreadedMatcher, matches: int) -> None:
         own = {} if self._adapting is None else self._adapting.counters
         own |= self._guard.counters
         self.counters = {**matcher.counters, **self._source.counters, **own, "matches": matches}
 
 
-def _oldest(matcher: Matcher | Crew, held: Sequence[MatchBatch]) -> int | None:
+def _oldest(matcher: Matcher | ThreadedMatcher, held: Sequence[MatchBatch]) -> int | None:
     """The first position that a match may show that is not out yet."""
     known = [matcher.oldest(), *(int(batch.positions.min()) for batch in held if len(batch.positions))]
     return min((position for position in known if position is not None), default=None)
 
 
-def _until(matcher: Matcher | Crew, time: int) -> int:
+def _until(matcher: Matcher | ThreadedMatcher, time: int) -> int:
     """The time, or the earlier one at which matches may still end: those of closed partitions lie in the past."""
-    return time if matcher.safe is None else min(time, matcher.safe)
+    return time if matcher.watermark is None else min(time, matcher.watermark)
 
 
 def settle(batches: Sequence[MatchBatch], time: int) -> tuple[list[MatchBatch], list[MatchBatch]]:

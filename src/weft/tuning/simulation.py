@@ -16,7 +16,7 @@ from weft.plan.operators import Plan
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.operators.situations.run import SituationRun
+from weft.runtime.operators.situations.operator import SituationOperator
 from weft.runtime.reading.order import read_events
 from weft.tuning.streams import Seed, Simulated
 
@@ -92,8 +92,8 @@ class Simulation:
 
 def looked_at(matcher: Matcher) -> int:
     """How many events the searches of a matcher have looked at."""
-    runs = [run for layer in matcher.layers for run in layer.runs.values()]
-    return sum(run.looked for run in runs if isinstance(run, SituationRun))
+    runs = [run for layer in matcher.layers for run in layer.operators.values()]
+    return sum(run.looked for run in runs if isinstance(run, SituationOperator))
 
 
 def _push(matcher: Matcher, batch: EventBatch) -> None:

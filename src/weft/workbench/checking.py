@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from weft.algebra.query import Program
 from weft.algebra.text.row_patterns import row_plan_lines
-from weft.api import compile_beside, compile_with_findings
+from weft.api import compile_together, compile_with_findings
 from weft.drawing.highlighting import pieces
 from weft.drawing.plan import expected, plan_svg
 from weft.errors import Diagnostic, WeftError
@@ -71,7 +71,7 @@ def compiled(text: str, language: str, stem: str = "q") -> tuple[Program | None,
         # A text of one line is never taken for a path: it is given with its language, and an end of line.
         return compile_with_findings(text + "\n", language, stem=stem, **context)  # type: ignore[arg-type]
 
-    (found,) = compile_beside([compile])
+    (found,) = compile_together([compile])
     return found
 
 

@@ -18,7 +18,7 @@ from weft.running.registry import check_name
 from weft.runtime.data.events import Rejected
 from weft.runtime.limits.budgets import Budget
 from weft.runtime.limits.guarding import Limits
-from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger
+from weft.runtime.watching.triggers import OperatorStats, Standing, Trigger
 
 BEAT = 0.25  # seconds between two triggers
 LOG_LINES = 500
@@ -72,7 +72,7 @@ class InProcess:
         self._pushing = threading.Lock()
         self._triggers = self._replayed = 0
         self._began = time.monotonic()
-        self._operators: dict[str, OperatorStanding] = {}  # as they stood after the last trigger
+        self._operators: dict[str, OperatorStats] = {}  # as they stood after the last trigger
         self._finished = False  # whether all events are replayed
         self._sized: tuple[float, int] = (0.0, 0)  # when state was measured last, and how large it was
         self._thread = threading.Thread(target=self._replay, name=f"weft-{name}", daemon=True)

@@ -24,7 +24,7 @@ from weft.plan.planner import plan
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.operators.joins.run import GraphRun
+from weft.runtime.operators.joins.operator import JoinOperator
 from weft.runtime.reading.order import read_events
 from weft.runtime.store import pages
 
@@ -98,8 +98,8 @@ def test_restarts_and_sweeps(
 
 def sweep(matcher: Matcher) -> None:
     """Give up all that can be given up, though there is little."""
-    (graph,) = matcher.runs
-    assert isinstance(graph, GraphRun)
+    (graph,) = matcher.operators
+    assert isinstance(graph, JoinOperator)
     graph.sweep_at = 0
     graph.sweep()
 

@@ -14,10 +14,11 @@ from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, C
 from weft.algebra.predicates import Attribute, Comparison, Literal, Predicate
 from weft.algebra.query import Program
 from weft.algebra.terms import Elapsed
-from weft.plan.operators import GraphOp
+from weft.plan.operators import JoinOp
 from weft.plan.planner import plan
 from weft.runtime.classify import layer_keys
-from weft.runtime.operators.joins import run, sweep
+from weft.runtime.operators.joins import operator as run
+from weft.runtime.operators.joins import sweep
 from weft.runtime.store import pages
 
 SOME = some(40)
@@ -84,5 +85,5 @@ def test_chains(patterns: list[Composite], events: list[EventDict], size: int, e
 def test_chains_are_planned(pattern: Composite) -> None:
     (layer,) = plan(Program("eql", (CompositeQuery("q", pattern),))).layers
     (operator,) = layer.operators
-    assert isinstance(operator, GraphOp)
+    assert isinstance(operator, JoinOp)
     assert [node.chain is not None for node in operator.graph.nodes] == [True]

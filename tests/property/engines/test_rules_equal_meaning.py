@@ -25,7 +25,7 @@ from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.operators.rules.run import RuleRun
+from weft.runtime.operators.rules.operator import RuleOperator
 from weft.runtime.writing.match_rows import to_matches
 
 SOME = some(30)
@@ -154,7 +154,7 @@ def test_public_functions(case: Case) -> None:
 @given(cases())
 def test_texts_that_are_forgotten_change_nothing(case: Case) -> None:
     chosen = plan(case.program)
-    run = RuleRun(case.rules)
+    run = RuleOperator(case.rules)
     found: list[MatchBatch] = []
     for batch in event_batches(case.parts, chosen):
         found += run.push(batch)
@@ -172,7 +172,7 @@ def test_rules_that_come_later_see_later_events(case: Case, other: Case, at: int
     chosen = plan(Program("tesla", (*case.rules, *named)))
     early, late = case.events[:at], case.events[at:]
     batches = event_batches([part for part in (early, late) if part], chosen)
-    run = RuleRun(case.rules)
+    run = RuleOperator(case.rules)
     found: list[MatchBatch] = []
     if early:
         found += run.push(batches[0])

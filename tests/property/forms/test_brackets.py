@@ -18,9 +18,10 @@ from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, C
 from weft.algebra.query import Program
 from weft.optimizer.pipeline import optimize
 from weft.plan import brackets
-from weft.plan.operators import GraphOp, Plan
+from weft.plan.operators import JoinOp, Plan
 from weft.plan.planner import plan
-from weft.runtime.operators.joins import run, sweep
+from weft.runtime.operators.joins import operator as run
+from weft.runtime.operators.joins import sweep
 from weft.statistics import Statistics
 
 EventDict = dict[str, object]
@@ -67,7 +68,7 @@ def streams(draw: st.DrawFn) -> list[EventDict]:
 
 
 def patterns_of(chosen: Plan) -> list[Composite]:
-    return [out.query.pattern for op in chosen.operators if isinstance(op, GraphOp) for out in op.graph.outputs]
+    return [out.query.pattern for op in chosen.operators if isinstance(op, JoinOp) for out in op.graph.outputs]
 
 
 @patch.object(brackets, "WORTH", 1.0)

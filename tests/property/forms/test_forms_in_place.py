@@ -51,7 +51,7 @@ def check(program: Program, events: list[EventDict], seed: int, form: Form, seen
     matcher, pages, found = Matcher(chosen), dict[str, bytes](), list[MatchBatch]()
     changes = 0
     for batch in event_batches(parts, chosen):
-        changes += reform(matcher, program, form, dice)
+        changes += replace_queries(matcher, program, form, dice)
         found += matcher.push(batch)
         keep(pages, matcher.snapshot())
         if dice.random() < 0.4:
@@ -63,12 +63,12 @@ def check(program: Program, events: list[EventDict], seed: int, form: Form, seen
     seen["changed with matches"] += bool(changes and expected)
 
 
-def reform(matcher: Matcher, program: Program, form: Form, dice: Random) -> int:
+def replace_queries(matcher: Matcher, program: Program, form: Form, dice: Random) -> int:
     """Give some queries another form; how many."""
     wanted = {n: form(query, program, dice) for n, query in enumerate(program.queries) if dice.random() < 0.6}
     running = matcher.queries(wanted)
     changed = {number: query for number, query in wanted.items() if query != running[number]}
-    matcher.reform(changed)
+    matcher.replace_queries(changed)
     return len(changed)
 
 
@@ -203,7 +203,7 @@ def test_a_beginning_knows_nothing_of_partitions_that_were_open_before_it() -> N
     found: list[MatchBatch] = []
     for number, batch in enumerate(event_batches([events[:2], events[2:], later[:2], later[2:]], chosen)):
         if number == 1:
-            matcher.reform(forms)
+            matcher.replace_queries(forms)
         found += matcher.push(batch)
     found += matcher.finish()
     assert counted(found) == counted_meant(program, [*events, *later])

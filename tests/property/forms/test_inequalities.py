@@ -18,7 +18,7 @@ from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.situations import SituationQuery
 from weft.optimizer import prefixes, splits
 from weft.optimizer.atoms import conditions_of
-from weft.optimizer.cost.known import known_of
+from weft.optimizer.cost.known import resolve_statistics
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.ranks import ConditionRanks
 from weft.optimizer.pipeline import as_written, trace
@@ -46,10 +46,10 @@ def test_a_better_form_breaks_a_comparison(source: str) -> None:
     def each(program: Program, rates: dict[str, float], others: dict[str, float], seed: int) -> None:
         dice = Random(seed)
         known, later = (statistics(program, one, dice) for one in (rates, others))
-        chosen, costs = trace(program, known), Costs(known_of(program, known))
+        chosen, costs = trace(program, known), Costs(resolve_statistics(program, known))
         inequalities = [inequality for one in chosen.queries for inequality in one.inequalities]
         assert all(one.gain(costs) <= _worth(one.rule) for one in inequalities if one.rule != "keep_shared")
-        better, costs = trace(program, later), Costs(known_of(program, later))
+        better, costs = trace(program, later), Costs(resolve_statistics(program, later))
         broken = [one for one in inequalities if one.gain(costs) > 1]
         seen.update(programs=1, compared=bool(inequalities), broken=bool(broken))
         if any(_gains(*pair, costs) for pair in zip(chosen.program.queries, better.program.queries, strict=True)):

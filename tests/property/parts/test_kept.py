@@ -13,7 +13,7 @@ from weft.runtime.data import blocks
 from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.store import event_buffer as kept
 from weft.runtime.store import pages
-from weft.runtime.store.event_buffer import LEAST, Kept
+from weft.runtime.store.event_buffer import LEAST, EventBuffer
 from weft.runtime.store.pages import Paging
 
 STEPS = st.lists(
@@ -41,7 +41,7 @@ def batch_of(first: int, count: int, *, rows: bool) -> EventBatch:
 @given(STEPS, st.booleans())
 def test_what_is_kept_is_found_by_position(steps: list[tuple[str, object]], rows: bool) -> None:
     with patch.object(kept, "LEAST", 3), patch.object(pages, "ITEMS", 2):
-        found, paging, saved = Kept(None if rows else ["x"]), Paging(), dict[str, bytes]()
+        found, paging, saved = EventBuffer(None if rows else ["x"]), Paging(), dict[str, bytes]()
         meant: dict[int, int | None] = {}
         at = 0
         for step, given_ in steps:
@@ -61,13 +61,13 @@ def test_what_is_kept_is_found_by_position(steps: list[tuple[str, object]], rows
                 changes = paging.changes({}, growing=[found.growing("kept")])
                 saved = {name: page for name, page in (saved | changes).items() if page is not None}
             if step == "load":
-                found, paging = Kept(found.attributes), Paging()
+                found, paging = EventBuffer(found.attributes), Paging()
                 found.load(saved, "kept")
                 paging.load(saved, [found.growing("kept")])
             check(found, meant, rows=rows)
 
 
-def check(found: Kept, meant: dict[int, int | None], *, rows: bool) -> None:
+def check(found: EventBuffer, meant: dict[int, int | None], *, rows: bool) -> None:
     assert len(found) >= len(meant)  # others may be there, too
     if not meant:
         return
@@ -81,7 +81,7 @@ def check(found: Kept, meant: dict[int, int | None], *, rows: bool) -> None:
 
 
 def test_what_is_given_up_is_not_picked_out_of_its_batch() -> None:
-    found = Kept()
+    found = EventBuffer()
     for first in range(0, 3 * LEAST, LEAST):
         found.add(batch_of(first, LEAST, rows=True), np.arange(1, LEAST))
     with patch.object(blocks, "take", side_effect=AssertionError("picked")):

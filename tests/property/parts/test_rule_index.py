@@ -18,7 +18,7 @@ from weft.kernels.rules.index import LARGE
 from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.runtime.data.events import EventBatch
-from weft.runtime.operators.rules.run import RuleRun
+from weft.runtime.operators.rules.operator import RuleOperator
 from weft.runtime.writing.match_rows import to_matches
 
 FAR = 2**62
@@ -88,7 +88,7 @@ def stream(chance: Random, pools: list[str], count: int) -> list[dict[str, objec
     return events
 
 
-def pushed(run: RuleRun, batches: list[EventBatch]) -> Found:
+def pushed(run: RuleOperator, batches: list[EventBatch]) -> Found:
     return sorted((m.query, m.positions) for m in to_matches(piece for batch in batches for piece in run.push(batch)))
 
 
@@ -104,7 +104,7 @@ def test_rules_of_any_constants(pools: list[str], count: int, seed: int) -> None
     rules, events = filters(chance, pools, count), stream(chance, pools, 30)
     chosen = plan(Program("tesla", tuple(rules)))
     # One event in a batch: its number keeps its kind.
-    assert pushed(RuleRun(rules), event_batches([[event] for event in events], chosen)) == meant(rules, events)
+    assert pushed(RuleOperator(rules), event_batches([[event] for event in events], chosen)) == meant(rules, events)
 
 
 @some(30)
@@ -114,7 +114,7 @@ def test_rules_that_come_and_go(pools: list[str], count: int, seed: int) -> None
     chance = Random(seed)
     rules, events = filters(chance, pools, count), stream(chance, pools, 24)
     chosen = plan(Program("tesla", tuple(rules)))
-    run = RuleRun([])
+    run = RuleOperator([])
     there: dict[int, Rule] = {}
     for position, (event, batch) in enumerate(
         zip(events, event_batches([[event] for event in events], chosen), strict=True)
@@ -142,7 +142,9 @@ def test_more_constants_than_the_cache_holds() -> None:
     chance = Random(2)
     wanted = [(chance.randrange(2 * count), chance.randrange(2 * count)) for _ in range(200)]
     rows = [{"type": "E", "ts": time, "v": v, "w": w * 10**12} for time, (v, w) in enumerate(wanted)]
-    found = pushed(RuleRun(rules), event_batches([rows[:3], rows[3:]], plan(Program("tesla", (rules[0], rules[-1])))))
+    found = pushed(
+        RuleOperator(rules), event_batches([rows[:3], rows[3:]], plan(Program("tesla", (rules[0], rules[-1]))))
+    )
     numbers = enumerate(wanted)
     assert found == sorted(
         (f"{name}{value}", (place,))

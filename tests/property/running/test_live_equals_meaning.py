@@ -39,7 +39,7 @@ from weft.algebra.rules import DefinedField, Events, Rule
 from weft.algebra.terms import Elapsed
 from weft.errors import InputError
 from weft.languages import compile_text
-from weft.runtime.operators.joins import run as joins_run
+from weft.runtime.operators.joins import operator as joins_run
 from weft.schema import Catalog, Kind
 from weft.tree import Node
 

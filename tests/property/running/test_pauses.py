@@ -17,7 +17,7 @@ from weft.algebra.meaning import matches
 from weft.algebra.query import Program
 from weft.languages import compile_text
 from weft.runtime.operators.joins import chains, joining
-from weft.runtime.operators.rules import run as rules
+from weft.runtime.operators.rules import operator as rules
 from weft.runtime.operators.situations import stage
 
 SOME = some(20, suppress_health_check=[HealthCheck.function_scoped_fixture])

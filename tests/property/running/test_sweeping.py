@@ -16,8 +16,8 @@ from weft.runtime.classify import layer_keys
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.execution import layers
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.operators.automaton import regular
-from weft.runtime.operators.joins import run as joins_run
+from weft.runtime.operators.automaton import operator as regular
+from weft.runtime.operators.joins import operator as joins_run
 from weft.runtime.operators.joins import sweep as joins_sweep
 from weft.runtime.operators.rules import memory as rules_memory
 from weft.runtime.operators.situations import stage
@@ -44,7 +44,7 @@ def sweeping_at_once() -> Iterator[None]:
         yield
 
 
-def sweep_always(run: joins_run.GraphRun) -> None:
+def sweep_always(run: joins_run.JoinOperator) -> None:
     """A sweep of the graph, however few rows it has gained since the last."""
     run.sweep_at = -1
     joins_sweep.sweep_graph(run)

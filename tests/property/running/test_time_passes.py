@@ -46,7 +46,7 @@ def with_time(chosen: Plan, events: Sequence[EventDict], rng: random.Random) -> 
         end = int(batch.ends[-1])
         until = int(batches[min(number + 1, len(batches) - 1)].ends[0])
         for time in sorted(rng.randint(end, until) for _ in range(rng.randint(0, 2))):
-            safe = matcher.safe
+            safe = matcher.watermark
             fresh = list(matcher.advance(time))
             assert all(end >= safe for batch in fresh for end in batch.ends.tolist() if safe is not None)
             found += fresh

@@ -15,7 +15,7 @@ from weft.algebra.definition import Definition
 from weft.algebra.query import Program
 from weft.languages import compile_text
 from weft.plan.layers import Layering
-from weft.plan.operators import RulesOp, SituationOp
+from weft.plan.operators import RuleOp, SituationOp
 from weft.plan.planner import plan
 from weft.schema import Kind
 
@@ -123,7 +123,7 @@ def test_rules_alone_are_not_asked_what_is_behind_each(monkeypatch: pytest.Monke
     program = weft.compile("\n".join(rules))
     monkeypatch.setattr(Layering, "_behind", None)
     (layer,) = plan(program).layers
-    assert [len(op.rules) for op in layer.operators if isinstance(op, RulesOp)] == [40]
+    assert [len(op.rules) for op in layer.operators if isinstance(op, RuleOp)] == [40]
 
 
 def test_layers_come_in_rounds() -> None:

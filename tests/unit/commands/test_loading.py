@@ -33,7 +33,7 @@ def loaded_by(*arguments: str) -> set[str]:
 @pytest.mark.parametrize("language", ["ceql", "eql"])
 def test_a_match_in_a_file_loads_what_it_runs_only(language: str):
     loaded = loaded_by("match", str(ORDERS / f"paid.{language}"), "--events", str(ORDERS / "orders.jsonl"))
-    others = {"ceql": "weft.runtime.operators.joins.run", "eql": "weft.runtime.operators.automaton.regular"}
+    others = {"ceql": "weft.runtime.operators.joins.operator", "eql": "weft.runtime.operators.automaton.operator"}
     assert "weft.runtime.execution.matcher" in loaded
     assert not loaded & {"pandas", "pyspark", "yaml", "duckdb", "rich", "weft.algebra.meaning", others[language]}
 

@@ -12,7 +12,7 @@ from weft.plan.planner import plan
 from weft.runtime.execution.matcher import Matcher
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.generations import first_generation
-from weft.runtime.spark.lanes.telling import Telling
+from weft.runtime.spark.lanes.emission import EmissionFilter
 
 TEXT = """QUERY fire AS SELECT * WHERE A AS a ; B AS b ; C AS c FILTER a[x] = b[x] WITHIN 20 EVENTS
 QUERY runs AS SELECT * WHERE A AS a ; B+ AS b ; C AS c WITHIN 3 EVENTS"""
@@ -26,7 +26,7 @@ def test_steps_are_counted_and_matches_are_told_under_the_names_of_now() -> None
     chosen = plan(widened)
     names = {"fire": "blaze", "fire/1": "blaze/1"}
     counted = step_names(steps) - {"fire/1"} | {"blaze/1"}
-    telling = Telling(replace(first_generation(widened.queries, chosen, ()), names=names), {})
+    telling = EmissionFilter(replace(first_generation(widened.queries, chosen, ()), names=names), {})
     told = Results(Matcher(chosen), [query.name for query in widened.queries], None, told=telling, counted=counted)
     found: Counter[str] = Counter()
     counts: Counter[str] = Counter()

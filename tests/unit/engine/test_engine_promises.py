@@ -15,7 +15,7 @@ from weft.kernels.automaton import tecs
 from weft.plan.planner import plan
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.operators.automaton.regular import RegularRun
+from weft.runtime.operators.automaton.operator import AutomatonOperator
 from weft.runtime.reading.order import read_events
 
 Events = list[dict[str, Any]]
@@ -29,9 +29,9 @@ def typed(types: Iterable[str], start: int = 0) -> Events:
     return [{"type": name, "ts": start + n} for n, name in enumerate(types)]
 
 
-def regular(matcher: Matcher) -> RegularRun:
-    (run,) = matcher.runs
-    assert isinstance(run, RegularRun)
+def regular(matcher: Matcher) -> AutomatonOperator:
+    (run,) = matcher.operators
+    assert isinstance(run, AutomatonOperator)
     return run
 
 

@@ -32,7 +32,7 @@ from weft.runtime.execution.matcher import Matcher
 from weft.runtime.operators import occurrence_store as arena
 from weft.runtime.operators.joins import sweep
 from weft.runtime.operators.joins.joining import SequencesOperator
-from weft.runtime.operators.joins.run import GraphRun
+from weft.runtime.operators.joins.operator import JoinOperator
 from weft.runtime.reading.order import read_events
 
 EXTERNALS = 'topology "T"\n' + "".join(
@@ -58,7 +58,7 @@ EQL = {
 }
 
 
-def stored(graph: GraphRun) -> int:
+def stored(graph: JoinOperator) -> int:
     """Everything that is kept, counted."""
     sizes = [graph.arena.row_count, graph.arena.event_count, len(graph.arena.texts)]
     sizes.append(len(graph.kept))
@@ -77,8 +77,8 @@ def test_a_bound_of_time_bounds_what_is_kept(name: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(arena, "_MANY_TEXTS", 64)
     text = f"{EXTERNALS}Q(*): {STEP[name]}" if name in STEP else f"SELECT * {EQL[name]}"
     matcher = Matcher(plan(weft.compile(text, language="step" if name in STEP else "eql")))
-    (graph,) = matcher.runs
-    assert isinstance(graph, GraphRun)
+    (graph,) = matcher.operators
+    assert isinstance(graph, JoinOperator)
     graph.sweep_at = 64
     random, sizes = np.random.default_rng(3), []
     for number in range(40):

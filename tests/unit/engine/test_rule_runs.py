@@ -9,7 +9,7 @@ from weft.algebra.rules import Rule
 from weft.kernels.rules import tables as t
 from weft.languages import compile_text
 from weft.runtime.data.events import Column, EventBatch
-from weft.runtime.operators.rules.run import RuleRun
+from weft.runtime.operators.rules.operator import RuleOperator
 from weft.runtime.writing.match_rows import to_matches
 
 
@@ -28,19 +28,19 @@ def events(types: list[str], first: int = 0, **columns: list[int | str]) -> Even
 
 
 def test_more_firings_than_a_buffer_holds_come_in_pieces() -> None:
-    run = RuleRun(rules("define X(v: int) from B() and each A() within 5000 from B where v = A.v"))
+    run = RuleOperator(rules("define X(v: int) from B() and each A() within 5000 from B where v = A.v"))
     batch = events(["A"] * 300 + ["B"] * 300, v=list(range(600)))
     found = list(run.push(batch))
     assert len(found) > 1
     assert sum(map(len, found)) == 300 * 300
     assert all((np.diff(piece.ends) >= 0).all() for piece in found)
     assert sum(int(np.asarray(piece.fields["v"]).sum()) for piece in found) == 300 * sum(range(300))
-    assert RuleRun(rules("define X() from B() and each A() within 5000 from B")).count(batch) == {"X": 90_000}
+    assert RuleOperator(rules("define X() from B() and each A() within 5000 from B")).count(batch) == {"X": 90_000}
 
 
 def test_defined_events_and_consumed_ones_outgrow_their_first_room() -> None:
     text = "define X(v: int) from B() and each A() within 5000 from B where v = A.v consuming A "
-    run = RuleRun(
+    run = RuleOperator(
         rules(
             text + "define Y(n: int) from C() and last X() within 5000 from C where n = Count(X() within 5000 from C)"
         )
@@ -51,7 +51,7 @@ def test_defined_events_and_consumed_ones_outgrow_their_first_room() -> None:
 
 
 def test_events_out_of_reach_are_given_up() -> None:
-    run = RuleRun(rules("define X() from B(k = $k) and each A(k = $k) within 10 from B"))
+    run = RuleOperator(rules("define X() from B(k = $k) and each A(k = $k) within 10 from B"))
     total = 0
     for first in range(0, 40_000, 2_000):
         total += sum(map(len, run.push(events(["A", "B"] * 1_000, first, k=[n // 4 for n in range(2_000)]))))
@@ -64,8 +64,8 @@ def test_events_that_later_ones_replace_are_given_up() -> None:
     """Of a type that rules look at for its last event only, earlier ones are not kept, however long windows are."""
     text = "define X(v: int) from B() and last A() within 1000000 from B where v = A.v "
     lasting, kept = (
-        RuleRun(rules(text)),
-        RuleRun(rules(text + "define Y() from C() and each A() within 1000000 from C")),
+        RuleOperator(rules(text)),
+        RuleOperator(rules(text + "define Y() from C() and each A() within 1000000 from C")),
     )
     found: list[list[object]] = [[], []]
     for first in range(0, 40_000, 1_000):
@@ -78,7 +78,7 @@ def test_events_that_later_ones_replace_are_given_up() -> None:
 
 
 def test_texts_out_of_reach_are_given_up() -> None:
-    run = RuleRun(
+    run = RuleOperator(
         rules("define X(k: string) from B(k = $k) and last A(k = $k and s <> 'x') within 10 from B where k = A.k")
     )
     found = 0
@@ -94,10 +94,10 @@ def test_texts_out_of_reach_are_given_up() -> None:
 
 def test_what_was_consumed_stays_consumed_after_a_restart_and_a_sweep() -> None:
     text = "define X() from B() and last A() within 100 from B consuming A"
-    run = RuleRun(rules(text))
+    run = RuleOperator(rules(text))
     assert sum(map(len, run.push(events(["A", "A", "B"])))) == 1
     run.forget_texts()
-    again = RuleRun(rules(text))
+    again = RuleOperator(rules(text))
     again.load({name: page for name, page in run.snapshot().items() if page is not None})
     found = [match.positions for match in to_matches(list(again.push(events(["B", "B"], 3))))]
     assert found == [(0, 3)]
@@ -105,6 +105,6 @@ def test_what_was_consumed_stays_consumed_after_a_restart_and_a_sweep() -> None:
 
 def test_rules_of_many_variables_have_names_for_all_of_them() -> None:
     steps = " and ".join(f"each A() as A{n} within 100 from B" for n in range(24))
-    (match,) = to_matches(list(RuleRun(rules(f"define X() from B() and {steps}")).push(events(["A", "B"]))))
+    (match,) = to_matches(list(RuleOperator(rules(f"define X() from B() and {steps}")).push(events(["A", "B"]))))
     assert match.positions == (0, 1)
     assert sorted(match.bindings) == sorted(["B", *(f"A{n}" for n in range(24))])

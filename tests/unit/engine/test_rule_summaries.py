@@ -11,7 +11,7 @@ import weft
 from weft.algebra.query import Program
 from weft.algebra.rules import Rule
 from weft.kernels.rules import tables as t
-from weft.runtime.operators.rules.run import RuleRun
+from weft.runtime.operators.rules.operator import RuleOperator
 from weft.runtime.operators.rules.summaries import SeriesTable
 from weft.runtime.reading.order import read_events
 
@@ -52,7 +52,7 @@ def test_summaries_are_those_of_the_definition(areas: int, window: int) -> None:
 
 
 def test_what_is_out_of_reach_is_given_up() -> None:
-    run = RuleRun([rule for rule in compiled(50).queries if isinstance(rule, Rule)])
+    run = RuleOperator([rule for rule in compiled(50).queries if isinstance(rule, Rule)])
     firings = sum(
         len(found) for batch in read_events(readings(20_000, 500), batch_size=500) for found in run.push(batch)
     )

@@ -21,7 +21,7 @@ from weft.algebra.composites import (
 )
 from weft.algebra.predicates import Attribute, Comparison, Literal
 from weft.errors import InputError, UsageError
-from weft.optimizer.cost import Costs, cost_of, known_of, profile_of
+from weft.optimizer.cost import Costs, cost_of, profile_of, resolve_statistics
 from weft.spelling import written
 from weft.statistics import Statistics
 
@@ -178,17 +178,17 @@ SELECT a.x FROM A a ; B b
 
 class TestWhatIsKnownOfAProgram:
     def test_what_is_given_goes_before_what_is_declared(self) -> None:
-        known = known_of(weft.compile(EQL, "eql"), Statistics({"B": 2}, origin="measured"))
+        known = resolve_statistics(weft.compile(EQL, "eql"), Statistics({"B": 2}, origin="measured"))
         assert known.rate("A") == (64, "declared")
         assert known.rate("B") == (2, "measured")
         assert known.rate("C") == (1, "default")
 
     def test_ticks_are_those_of_the_program(self) -> None:
-        assert known_of(weft.compile(EQL, "eql", time_unit="s"), Statistics()).seconds(60) == 60
-        assert known_of(weft.compile(EQL, "eql")).seconds(60) == 0.06
+        assert resolve_statistics(weft.compile(EQL, "eql", time_unit="s"), Statistics()).seconds(60) == 60
+        assert resolve_statistics(weft.compile(EQL, "eql")).seconds(60) == 0.06
 
     def test_what_a_query_defines_comes_as_often_as_its_matches(self) -> None:
         reader = CompositeQuery("r", next_(CompositeEvent("q", "q"), CompositeEvent("B", "b")))
         program = weft.compile(EQL, "eql")
         both = weft.Program("eql", (reader, *program.queries), inputs=program.inputs)
-        assert known_of(both).rate("q") == (64, "derived")
+        assert resolve_statistics(both).rate("q") == (64, "derived")

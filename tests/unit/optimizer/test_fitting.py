@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import weft
 from weft.cli.main import app
-from weft.optimizer.fitting import unfitting
+from weft.optimizer.fitting import unused_statistics
 from weft.spelling import written
 
 CEQL = (
@@ -49,24 +49,26 @@ FITS = {
 @pytest.mark.parametrize(("program", "text"), FITS.values(), ids=FITS)
 def test_a_condition_is_known_in_other_spellings(program: str, text: str) -> None:
     compiled = weft.compile(program, "eql" if program == EQL else None)
-    assert unfitting(compiled, weft.Statistics(selectivity={text: 0.5})) == []
+    assert unused_statistics(compiled, weft.Statistics(selectivity={text: 0.5})) == []
 
 
 @pytest.mark.parametrize(
     "text", ["A.x > 3.5", "A.x >= 3", "A.y > 3", "C.x > 3", "A.x > '3'", "f(A.x) > 3", "", "(", "`"]
 )
 def test_another_condition_is_told_with_the_nearest(text: str) -> None:
-    (remark,) = unfitting(weft.compile(CEQL), weft.Statistics(selectivity={text: 0.5}))
+    (remark,) = unused_statistics(weft.compile(CEQL), weft.Statistics(selectivity={text: 0.5}))
     assert remark.startswith(f"the selectivity of {written(text)!r} is not used")
     assert "'A.x > 3'" in remark
 
 
 def test_rates_of_other_types_are_told_and_measured_numbers_are_not() -> None:
     given = weft.Statistics(rates={"AA": 5, "A": 1}, selectivity={"A.z > 1": 0.5})
-    rate, selectivity = unfitting(weft.compile(CEQL), given)
+    rate, selectivity = unused_statistics(weft.compile(CEQL), given)
     assert "the rate of 'AA' is not used" in rate
     assert "A.z > 1" in selectivity
-    assert unfitting(weft.compile(CEQL), weft.Statistics(given.rates, given.selectivity, origin="measured")) == []
+    assert (
+        unused_statistics(weft.compile(CEQL), weft.Statistics(given.rates, given.selectivity, origin="measured")) == []
+    )
 
 
 def test_python_commands_and_explain_tell_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from weft.optimizer.prefixes import prefix_costs
 from weft.optimizer.rules.share_prefix import prefixes_of, share_prefix
 from weft.plan.planner import plan
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.operators.situations.run import SituationRun
+from weft.runtime.operators.situations.operator import SituationOperator
 from weft.statistics import Statistics
 
 PAIR = """pattern {0} sequence(A {0}a, B {0}b, {1} {0}c, F {0}d) where {2} and {0}c.k = {0}d.k
@@ -93,6 +93,6 @@ def test_fewer_events_are_looked_at() -> None:
             len(some) for batch in event_batches([events[:400], events[400:]], chosen) for some in matcher.push(batch)
         )
         found.append(count + sum(map(len, matcher.finish())))
-        looked.append(sum(run.looked for run in matcher.runs if isinstance(run, SituationRun)))
+        looked.append(sum(run.looked for run in matcher.operators if isinstance(run, SituationOperator)))
     assert found[0] == found[1] > 0
     assert looked[1] < looked[0]

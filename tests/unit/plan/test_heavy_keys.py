@@ -14,7 +14,7 @@ from tests.harness import some
 import weft
 from weft.plan.partitioning.by_key import ByKey
 from weft.plan.planner import plan
-from weft.runtime.execution.threaded_matcher import Crew
+from weft.runtime.execution.threaded_matcher import ThreadedMatcher
 from weft.runtime.lanes.heavy import SpaceSaving
 from weft.runtime.reading.order import read_events
 
@@ -42,7 +42,7 @@ def events(keys: list[Any]) -> list[dict[str, Any]]:
 
 def loads(keys: list[Any], lanes: int) -> tuple[list[int], ByKey]:
     chosen = plan(weft.compile(PROGRAM), strategy="key")
-    crew = Crew(chosen, chosen.lanes_for(lanes))
+    crew = ThreadedMatcher(chosen, chosen.lanes_for(lanes))
     for batch in read_events(events(keys), columns=chosen.columns):
         list(crew.push(batch))
     split = crew.lanes[0].split

@@ -16,7 +16,7 @@ from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.replicated import Leaves, Replicated
 from weft.plan.partitioning.splits import Split
 from weft.plan.planner import plan
-from weft.runtime.execution.threaded_matcher import Crew
+from weft.runtime.execution.threaded_matcher import ThreadedMatcher
 from weft.runtime.reading.order import read_events
 from weft.runtime.writing.match_rows import to_arrow
 from weft.statistics import Statistics
@@ -35,7 +35,7 @@ def forced(program: Any, events: list[dict[str, Any]], split: Split, lanes: int 
     chosen = plan(program)
     (group,) = chosen.lanes
     chosen = replace(chosen, lanes=(replace(group, split=split),))
-    crew = Crew(chosen, chosen.lanes_for(lanes))
+    crew = ThreadedMatcher(chosen, chosen.lanes_for(lanes))
     found = [match for batch in read_events(events, columns=chosen.columns) for match in crew.push(batch)]
     rows = to_arrow([*found, *crew.finish()], [query.name for query in program.queries]).to_pylist()
     return [row["positions"] for row in rows]
@@ -142,7 +142,7 @@ def test_a_union_of_many_branches_has_one_leaf_of_each() -> None:
 
 def test_a_lane_is_not_sent_what_it_does_not_need() -> None:
     program = step("A/a ;? B/b")
-    crew = Crew(chosen := plan(program, strategy="replicate"), chosen.lanes_for(4))
+    crew = ThreadedMatcher(chosen := plan(program, strategy="replicate"), chosen.lanes_for(4))
     events = [event("AB"[n % 2], n) for n in range(4000)]
     list(crew.push(next(iter(read_events(events, columns=chosen.columns)))))
     seen = [member.counters["events"] for member in crew.members]
@@ -163,9 +163,9 @@ def test_lanes_list_the_runs_that_begin_with_their_events(pattern: str, times: i
     events = [event("AB"[n % 3 == 0], n) for n in range(60)]
 
     def runs(lanes: int) -> int:
-        crew = Crew(chosen, chosen.lanes_for(lanes))
+        crew = ThreadedMatcher(chosen, chosen.lanes_for(lanes))
         list(crew.push(next(iter(read_events(events, columns=chosen.columns)))))
-        found = [standing for member in crew.members for standing in member.operators()]
+        found = [standing for member in crew.members for standing in member.operator_stats()]
         return sum(standing.emitted for standing in found if "repeat each" in standing.name)
 
     assert runs(3) == times * runs(1) > 0

@@ -7,7 +7,7 @@ import pytest
 import weft
 from weft.api import together
 from weft.optimizer.pipeline import optimize
-from weft.plan.operators import GraphOp, RulesOp
+from weft.plan.operators import JoinOp, RuleOp
 from weft.plan.planner import plan
 from weft.runtime.execution.matcher import Matcher
 
@@ -36,7 +36,7 @@ def test_a_part_of_a_plan_has_what_its_queries_need() -> None:
     program = weft.compile("SELECT * FROM A a ; B b SELECT * FROM (A a ; B b) ; C c SELECT * FROM C c", language="eql")
     chosen = plan(program)
     (part,) = chosen.only([1]).operators
-    assert isinstance(part, GraphOp)
+    assert isinstance(part, JoinOp)
     assert [output.query.name for output in part.graph.outputs] == ["q_2"]
     assert [node.operator for node in part.graph.nodes] == ["Sequence", "Event", "Sequence"]
     assert chosen.only(range(3)).layers == chosen.layers
@@ -51,7 +51,7 @@ def test_rules_before_and_after_another_language_run_twice_and_tell_once() -> No
     first, between, last = plan(program).layers
     assert [len(layer.feeders) for layer in (first, between, last)] == [0, 1, 1]
     (rules,) = last.operators
-    assert isinstance(rules, RulesOp)
+    assert isinstance(rules, RuleOp)
     assert [rule.name for rule in rules.rules] == ["X", "Z"]
     assert rules.silent == {0}
     events = [{"type": type_, "ts": at, "v": at} for at, type_ in enumerate("AABCA")]
@@ -69,5 +69,5 @@ def test_brackets_that_gain_little_leave_a_chain_in_one_operator(rates: tuple[fl
     known = weft.Statistics(dict(zip("ABC", rates, strict=True)))
     program = weft.compile(CHAIN, "eql")
     assert "rebracket_next" in weft.explain(program, "optimized", statistics=known)
-    (graph,) = [op for op in plan(optimize(program, known), statistics=known).operators if isinstance(op, GraphOp)]
+    (graph,) = [op for op in plan(optimize(program, known), statistics=known).operators if isinstance(op, JoinOp)]
     assert any(node.chain is not None and len(node.chain.steps) == 3 for node in graph.graph.nodes) == is_one

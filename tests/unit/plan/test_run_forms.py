@@ -9,7 +9,7 @@ from weft.algebra.composites import Composite, CompositeQuery
 from weft.optimizer.chains import Shape
 from weft.optimizer.pipeline import optimize
 from weft.optimizer.written import Written, brackets_of
-from weft.plan.operators import GraphOp
+from weft.plan.operators import JoinOp
 from weft.plan.planner import plan
 from weft.statistics import Statistics
 
@@ -25,7 +25,7 @@ def running(text: str, rates: tuple[float, ...]) -> CompositeQuery:
     known, written = Statistics(dict(zip("ABCD", rates, strict=False))), weft.compile(f"SELECT * FROM {text}", "eql")
     rewritten = optimize(written, known)
     assert rewritten != written
-    (graph,) = [op for op in plan(rewritten, statistics=known).operators if isinstance(op, GraphOp)]
+    (graph,) = [op for op in plan(rewritten, statistics=known).operators if isinstance(op, JoinOp)]
     return graph.graph.outputs[0].query
 
 
@@ -51,7 +51,7 @@ def test_without_brackets_the_optimised_form_is_the_first_choice() -> None:
     (query,) = optimize(weft.compile(f"SELECT * FROM {text}", "eql"), known).queries
     assert isinstance(query, CompositeQuery)
     program = weft.Program("eql", (CompositeQuery(query.name, query.pattern, query.fields, query.order),))
-    (graph,) = [op for op in plan(program, statistics=known).operators if isinstance(op, GraphOp)]
+    (graph,) = [op for op in plan(program, statistics=known).operators if isinstance(op, JoinOp)]
     assert graph.graph.outputs[0].query.pattern == query.pattern
 
 

@@ -100,4 +100,4 @@ def test_rules_of_lanes_tell_their_firings_as_they_come(
     found = list(weft.detect(events, program, strategy="query", lanes=2, threads=2))
     assert found == list(weft.detect(events, program, engine="meaning")) != []
     # By end, whatever rule: unless fields differ, when those with the same come together.
-    assert Matcher(plan(program)).tells_several == (len(set(fields)) > 1)
+    assert Matcher(plan(program)).emits_several_queries == (len(set(fields)) > 1)

@@ -141,8 +141,8 @@ EVENTS = [event("AB"[n % 3 == 2], n, n % 2) for n in range(12)]
 
 
 @pytest.mark.parametrize("place", sorted(GOLDEN.glob("live-?.?.?.saved")), ids=lambda place: place.stem)
-def test_state_of_earlier_versions_is_restored(place: Path) -> None:
-    """Files are added when the layout changes, and never taken away: an upgrade keeps what runs."""
+def test_state_of_the_first_release_is_restored(place: Path) -> None:
+    """Until there is a release, the file is made anew when the layout changes; afterwards files are only added."""
     running = weft.LiveProgram.load(place)
     whole = {made_of(match) for match in matches(running.program, EVENTS)}
     before = {made_of(match) for match in weft.live(running.program).push(EVENTS[: running.events])}

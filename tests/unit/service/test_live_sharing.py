@@ -16,9 +16,9 @@ from weft.plan.text.graph import graph_lines
 from weft.runtime.classify.codes import Codes, NumberCoder
 from weft.runtime.data.events import EventBatch
 from weft.runtime.machine.code import Code
-from weft.runtime.operators.joins import run as joins_run
-from weft.runtime.operators.joins.run import GraphRun
-from weft.runtime.operators.occurrence_store import Arena
+from weft.runtime.operators.joins import operator as joins_run
+from weft.runtime.operators.joins.operator import JoinOperator
+from weft.runtime.operators.occurrence_store import OccurrenceStore
 from weft.runtime.reading.order import read_events
 from weft.runtime.store import pages
 
@@ -26,8 +26,8 @@ THREE = "SELECT a.x FROM A a ; B b ; C c WHERE a.x <= b.x, (a, c) OCCURS WITHIN 
 EXTERNALS = 'topology "t" ' + " ".join(f'external {name}(x: int) < "{name}" [1.0]' for name in "ABCD")
 
 
-def graphs(running: weft.LiveProgram) -> list[GraphRun]:
-    return [run for run in running._deployments._matcher.runs if isinstance(run, GraphRun)]
+def graphs(running: weft.LiveProgram) -> list[JoinOperator]:
+    return [run for run in running._deployments._matcher.operators if isinstance(run, JoinOperator)]
 
 
 def event(type_: str, ts: int, x: int = 1) -> dict[str, object]:
@@ -103,7 +103,7 @@ def test_a_new_query_may_ask_for_an_order_that_the_old_one_did_not() -> None:
 
 
 def test_rows_and_events_that_are_there_have_nothing_where_more_is_kept() -> None:
-    memory = Arena(["x"], Code())
+    memory = OccurrenceStore(["x"], Code())
     (batch,) = read_events([event("A", 1, 5), event("A", 2, 6)], columns=("x", "y"))
     numbers = np.arange(memory.add(batch, np.arange(2)), 2)
     rows = memory.add_sources(numbers, 2)

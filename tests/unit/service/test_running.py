@@ -24,7 +24,7 @@ from weft.running.activity import Activity
 from weft.running.logs import JsonFormatter, TextLines, log_trigger
 from weft.running.metrics import health, metrics_text, serve
 from weft.runtime.watching.standstill import Standstill
-from weft.runtime.watching.triggers import OperatorStanding, Standing, Trigger
+from weft.runtime.watching.triggers import OperatorStats, Standing, Trigger
 
 
 def trigger(number: int, at: float, events: int = 10, **matches: int) -> Trigger:
@@ -52,13 +52,14 @@ def test_operators_add_up_over_lanes_and_triggers() -> None:
     activity = Activity(started=0.0, clock=lambda: 30.0)
     for at, waiting in ((10.0, 5), (20.0, 4)):
         lanes = tuple(
-            Standing(lane, 10, 0, 0, 0, None, (OperatorStanding("automata 0: fire", 10, 1, waiting),))
-            for lane in (0, 1)
+            Standing(lane, 10, 0, 0, 0, None, (OperatorStats("automaton 0: fire", 10, 1, waiting),)) for lane in (0, 1)
         )
         activity.add(Trigger(1, at, 0.5, 20, 0, 0, {"fire": 2}, lanes))
-    assert activity.summary()["operators"] == [{"name": "automata 0: fire", "received": 40, "emitted": 4, "waiting": 8}]
+    assert activity.summary()["operators"] == [
+        {"name": "automaton 0: fire", "received": 40, "emitted": 4, "waiting": 8}
+    ]
     text = metrics_text({"night": activity}).decode()
-    assert 'weft_operator_received_total{operator="automata 0: fire",run="night"} 40.0' in text
+    assert 'weft_operator_received_total{operator="automaton 0: fire",run="night"} 40.0' in text
     assert 'weft_lane_taken{lane="1",run="night"} 10.0' in text
     assert 'weft_waiting{run="night"} 8.0' in text
 
@@ -74,8 +75,8 @@ def test_steps_add_up_and_are_shown() -> None:
 
 
 def test_what_an_operator_did_since_is_the_difference_or_all_if_it_began_anew() -> None:
-    before, now = OperatorStanding("a", 10, 2, 3), OperatorStanding("a", 15, 2, 1)
-    assert now.since(before) == OperatorStanding("a", 5, 0, 1)
+    before, now = OperatorStats("a", 10, 2, 3), OperatorStats("a", 15, 2, 1)
+    assert now.since(before) == OperatorStats("a", 5, 0, 1)
     assert before.since(now) == before
     assert Standing.from_json({"lane": 0, "taken": 1, "held": 0, "behind": 0, "state_bytes": 9,
                                "operators": [["a", 5, 0, 1]]}).waiting == 1  # fmt: skip

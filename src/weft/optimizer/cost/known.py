@@ -11,7 +11,7 @@ from weft.optimizer.cost.model import profile_of
 from weft.statistics import TICKS_PER_SECOND, Statistics
 
 
-def known_of(program: Program, given: Statistics | None = None) -> Statistics:
+def resolve_statistics(program: Program, given: Statistics | None = None) -> Statistics:
     """Given numbers before declared ones; the events that queries define come as often as their matches."""
     ticks = TICKS_PER_SECOND.get(program.time_unit, 1000.0)
     rates = {source.type: source.rate for source in program.inputs if source.rate is not None}

@@ -27,7 +27,7 @@ from weft.algebra.query import AnyQuery, Program
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import conjuncts
-from weft.optimizer.cost import known_of
+from weft.optimizer.cost import resolve_statistics
 from weft.plan.graph import Graph, build_graph
 from weft.statistics import Statistics
 
@@ -79,7 +79,7 @@ class Component:
 
 def components_of(program: Program, statistics: Statistics | None = None) -> list[Component]:
     """All components, senders first: a source for each type, the operators, and a projection for each query."""
-    known = known_of(program, statistics)
+    known = resolve_statistics(program, statistics)
     made = {query.defines for query in program.queries}
     types = dict.fromkeys(type_ for query in program.queries for type_ in query.reads if type_ not in made)
     found = [Component("source", type_, rate := known.rate(type_).value, rate) for type_ in types]

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import Program
-from weft.optimizer.cost import Costs, known_of
+from weft.optimizer.cost import Costs, resolve_statistics
 from weft.plan.partitioning.by_query import ByQuery, by_query
 from weft.plan.partitioning.choice import families_of, share_out, split_of
 from weft.plan.partitioning.estimates import load_of
@@ -27,7 +27,7 @@ def sharing_lines(program: Program, strategy: str, lanes: int, statistics: Stati
 
     A load is a fraction of the total work of these queries. Equal families are listed once.
     """
-    costs = Costs(known_of(program, statistics))
+    costs = Costs(resolve_statistics(program, statistics))
     fed_by = feeders(program.queries)
     families = {family.numbers[0]: family for family in families_of(program.queries, fed_by)}
     for group in share_out(program.queries, fed_by, strategy, lambda: costs, lanes):
@@ -41,7 +41,7 @@ def sharing_lines(program: Program, strategy: str, lanes: int, statistics: Stati
 
 def strategies(program: Program, strategy: str, lanes: int, statistics: Statistics | None = None) -> dict[int, str]:
     """By number of a query: its strategy, and the load of its lanes."""
-    costs = Costs(known_of(program, statistics))
+    costs = Costs(resolve_statistics(program, statistics))
     fed_by = feeders(program.queries)
     families = {family.numbers[0]: family for family in families_of(program.queries, fed_by)}
     told: dict[int, str] = {}

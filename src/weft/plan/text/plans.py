@@ -15,7 +15,7 @@ from weft.plan.automaton.cea import Atom
 from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import INITIAL, NOWHERE, UNMARKED, Determinizer
 from weft.plan.keyed import KeyedSequence
-from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, Plan, RulesOp, SituationOp
+from weft.plan.operators import AutomatonOp, JoinOp, Layer, PhysicalOp, Plan, RuleOp, SituationOp
 from weft.plan.search import SituationSearch
 from weft.plan.text.graph import graph_dot, graph_lines
 from weft.plan.text.rules import rule_set_dot, rule_set_lines
@@ -56,7 +56,7 @@ def _predicates(plan: Plan) -> set[Node]:
         match operator:
             case AutomatonOp():
                 found.update(Determinizer(operator.query, operator.automaton).predicates[1:])
-            case GraphOp():
+            case JoinOp():
                 nodes = operator.graph.nodes
                 found.update(node.pattern for node in nodes if isinstance(node.pattern, CompositeEvent))
                 found.update(part for node in nodes if node.chain is not None for part in node.chain.predicates)
@@ -67,15 +67,15 @@ def _predicates(plan: Plan) -> set[Node]:
     return found
 
 
-def _operator_lines(plan: Plan, operator: Operator) -> Iterator[str]:
+def _operator_lines(plan: Plan, operator: PhysicalOp) -> Iterator[str]:
     match operator:
         case AutomatonOp(_, query, automaton):
             yield from _query_lines(query, Determinizer(query, automaton))
-        case GraphOp(_, graph):
+        case JoinOp(_, graph):
             yield from graph_lines(graph)
         case SituationOp():
             yield from stage_lines(operator, [query.name for query in plan.queries])
-        case RulesOp(_, rules):
+        case RuleOp(_, rules):
             yield from rule_set_lines(rules)
 
 
@@ -148,9 +148,9 @@ def plan_dot(plan: Plan) -> str:
         match operator:
             case AutomatonOp(number, query, automaton):
                 lines += _automaton_dot(Determinizer(query, automaton), number)
-            case GraphOp(_, graph):
+            case JoinOp(_, graph):
                 lines += graph_dot(graph)
-            case RulesOp(_, rules):
+            case RuleOp(_, rules):
                 lines += rule_set_dot(rules)
     lines += network_lines(situations)
     return "\n".join([*lines, "}"])
@@ -177,7 +177,7 @@ def tables_text(plan: Plan) -> str:
     return "\n\n".join("\n".join(_tables_of(plan, operator)) for operator in plan.operators)
 
 
-def _tables_of(plan: Plan, operator: Operator) -> Iterator[str]:
+def _tables_of(plan: Plan, operator: PhysicalOp) -> Iterator[str]:
     if isinstance(operator, AutomatonOp):
         return _table_lines(Determinizer(operator.query, operator.automaton))
     return _operator_lines(plan, operator)

@@ -18,12 +18,12 @@ from weft.algebra.patterns import Correlate
 from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
-from weft.optimizer.cost.known import known_of
+from weft.optimizer.cost.known import resolve_statistics
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.pipeline import Choices, trace
 from weft.optimizer.rules.split_sequence import splits_of
 from weft.optimizer.trace import Inequality, Trace
-from weft.plan.brackets import as_run, work_of
+from weft.plan.brackets import choose_join_order, work_of
 from weft.plan.partitioning.reach import Reach, reach_of_query
 from weft.plan.planner import plan
 from weft.plan.reuse import looks_ahead_only
@@ -45,7 +45,7 @@ LOG = logging.getLogger("weft")
 Forms = dict[int, AnyQuery]  # by number
 
 
-class Leaving(NamedTuple):
+class RetiringPlan(NamedTuple):
     """Old forms, by number, and the time after which they are gone."""
 
     numbers: frozenset[int]
@@ -81,7 +81,7 @@ class Adapting:
         self._against: dict[int, str] | None = None  # why some do; None: nobody has asked yet
         self._by = Chosen(NOTHING_KNOWN, NOTHING_KNOWN)
         self._inequalities: dict[int, tuple[Inequality, ...]] | None = None  # None: nobody has asked yet
-        self._leaving: Leaving | None = None
+        self._leaving: RetiringPlan | None = None
         self._before: dict[int, int] = {}  # the number of the form before, by that of the form that runs
         self.changes = 0
         self.refused = 0
@@ -117,10 +117,10 @@ class Adapting:
         self._written, self._unit = dict(zip(numbers, program.queries, strict=True)), program.time_unit
         self._reason, self._against = against, None
         self._next_look = FIRST_LOOK * max(1, len(self._written) // FEW)
-        known = known_of(program, self._choices.statistics)
+        known = resolve_statistics(program, self._choices.statistics)
         self._by, self._measure, self._inequalities = Chosen(known, known), None, None
 
-    def let_see(self, types: Collection[str]) -> None:
+    def add_readers(self, types: Collection[str]) -> None:
         """Others see events of these types from now on: those who define them stay in their place."""
         self._read, self._against = self._read.union(types), None
 
@@ -145,13 +145,12 @@ class Adapting:
     def resume(self, saved: Plain) -> None:
         """Go on from what another one has saved."""
         self._seen, self._next_look = saved["seen"], saved["next_look"]
-        self.changes, self.refused = saved["changes"], saved.get("refused", 0)
+        self.changes, self.refused = saved["changes"], saved["refused"]
         leaving = saved["leaving"]
-        self._leaving = None if leaving is None else Leaving(frozenset(leaving[0]), leaving[1])
+        self._leaving = None if leaving is None else RetiringPlan(frozenset(leaving[0]), leaving[1])
         self._before = dict(saved["before"])
-        if "by" in saved:
-            self._by = Chosen(*map(from_json, saved["by"]))
-        measured, counts = saved.get("measured") or (0, None)
+        self._by = Chosen(*map(from_json, saved["by"]))
+        measured, counts = saved["measured"] or (0, None)
         if counts is not None and self._written:
             self._measure, self._measured = Measure(self._program(), apart=True), measured
             self._measure.resume(counts)
@@ -209,7 +208,7 @@ class Adapting:
         """Change the form of queries if a comparison that it rests on does not hold any more."""
         if self._inequalities is None:
             self._inequalities = self._rests_on()
-        costs = Costs(known_of(self._program(), known))
+        costs = Costs(resolve_statistics(self._program(), known))
         broken = [
             number
             for number, made in self._inequalities.items()
@@ -276,7 +275,7 @@ class Adapting:
             if form != now:
                 turned[number] = form
         if turned:
-            self._matcher.reform(turned)
+            self._matcher.replace_queries(turned)
             self.changes += len(turned)
             self._tell(turned.values())
 
@@ -286,7 +285,7 @@ class Adapting:
         """Let composite queries go over to other forms together, since they share operators, if all cost less then."""
         numbers = sorted(self._composite - self._staying.keys())
         running = list(self._matcher.queries(numbers).values())
-        planned = [as_run(forms[number], lambda: costs) for number in numbers]
+        planned = [choose_join_order(forms[number], lambda: costs) for number in numbers]
         if all(work(running, costs) <= GAIN * work(planned, costs) for work in (_total, _taken)):
             return False
         matcher, first = self._matcher, self._matcher.next_number
@@ -294,7 +293,7 @@ class Adapting:
         new = Program("", tuple(forms[number] for number in numbers), time_unit=self._unit)
         matcher.extend(plan(new, first=first, statistics=known))
         longest = max(_bound(self._written[number]) or 0 for number in numbers)
-        self._leaving = Leaving(frozenset(numbers), (matcher.last or 0) + longest)
+        self._leaving = RetiringPlan(frozenset(numbers), (matcher.last or 0) + longest)
         renumbered = {number: first + place for place, number in enumerate(numbers)}
         self._before = {new: old for old, new in renumbered.items()}
         self._written = {renumbered.get(number, number): query for number, query in self._written.items()}

@@ -13,11 +13,11 @@ from weft.plan.operators import Layer
 from weft.plan.partitioning.splits import Lane
 from weft.plan.stored import CLASSES, layer_from_plain, layer_to_plain
 from weft.runtime.classify.classifier import Predicates
-from weft.runtime.execution.layers import Added, LayerRun, Reformed
+from weft.runtime.execution.layers import Added, LayerExecution, ReplacedQuery
 from weft.stored import Plain, from_plain, to_plain
 
 
-def layer_run_to_plain(layer: LayerRun) -> Plain:
+def layer_to_plain_state(layer: LayerExecution) -> Plain:
     """Convert a running layer to plain data, without its state."""
     return {
         "number": layer.number,
@@ -29,18 +29,18 @@ def layer_run_to_plain(layer: LayerRun) -> Plain:
     }
 
 
-def layer_run_from_plain(
+def layer_from_plain_state(
     plain: Plain, names: Mapping[str, str], predicates: Predicates, lane: Lane | None = None
-) -> LayerRun:
+) -> LayerExecution:
     """The layer, without its state; its queries get other names, by `names`, and work for the lane."""
     since, position = plain["beginning"]
     node = _named(layer_from_plain(plain["layer"]), names)
-    run = LayerRun(node, since, position, predicates, lane, plain["number"])
+    run = LayerExecution(node, since, position, predicates, lane, plain["number"])
     for part in plain["changes"]:
         if isinstance(part, list):
             run.remove(part)
         elif "number" in part:
-            run.reform({part["number"]: with_name(from_plain(part["query"], CLASSES), names)})
+            run.replace_queries({part["number"]: with_name(from_plain(part["query"], CLASSES), names)})
         else:
             run.extended(_named(layer_from_plain(part["layer"]), names), part["position"])
     if run.graph is not None:
@@ -50,11 +50,11 @@ def layer_run_from_plain(
     return run
 
 
-def _change_to_plain(part: Added | Reformed | tuple[int, ...]) -> Plain:
+def _change_to_plain(part: Added | ReplacedQuery | tuple[int, ...]) -> Plain:
     match part:
         case Added():
             return {"layer": layer_to_plain(part.layer), "position": part.place}
-        case Reformed():
+        case ReplacedQuery():
             return {"number": part.number, "query": to_plain(part.query)}
     return list(part)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.algebra.query import AnyQuery
 from weft.errors import InputError
-from weft.plan.operators import AutomatonOp, GraphOp, Layer, Operator, RulesOp, SituationOp
+from weft.plan.operators import JoinOp, Layer, PhysicalOp, RuleOp
 from weft.plan.partitioning.splits import Lane
 from weft.plan.reuse import extended, needed
 from weft.runtime.classify.classifier import Predicates
@@ -23,46 +23,16 @@ from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.data.matches import MatchBatch, add_counts
 from weft.runtime.execution.derived import Derived, derived, slots_of
 from weft.runtime.execution.merging import Merge
+from weft.runtime.execution.operators import JOINS, RULES, operators_of
 from weft.runtime.identity.ids import Identify, unidentified
-from weft.runtime.operators.operator import EARLIEST, Run
+from weft.runtime.operators.operator import EARLIEST, Operator
 from weft.runtime.store.pages import Array, Paging, pages_below, pages_under
 
 if TYPE_CHECKING:
-    from weft.runtime.operators.joins.run import GraphRun
-    from weft.runtime.operators.rules.run import RuleRun
+    from weft.runtime.operators.joins.operator import JoinOperator
+    from weft.runtime.operators.rules.operator import RuleOperator
 
-GRAPH = "graph"
-RULES = "rules"
-LEAST_PLACES = 1 << 12  # fewer are not worth to be forgotten
-
-
-def runs_of(
-    layer: Layer, predicates: Predicates, keys: Keys, lane: Lane | None = None
-) -> Iterator[tuple[str, Run, tuple[int, ...]]]:
-    """What runs the operators of a layer, by kind, and the numbers of their queries. All share predicates and keys.
-
-    `lane`: the share of the work that is done here; None: all of it. A kind of run is loaded when it is used.
-    """
-    fed = bool(layer.feeders)
-    automata = [op for op in layer.operators if isinstance(op, AutomatonOp)]
-    situations = [op for op in layer.operators if isinstance(op, SituationOp)]
-    if automata:
-        from weft.runtime.operators.automaton.regular import RegularRun
-
-        yield "regular", RegularRun(automata, predicates, keys, lane), tuple(op.number for op in automata)
-    if situations:
-        from weft.runtime.operators.situations.run import SituationRun
-
-        yield "situations", SituationRun(situations, predicates, keys, fed=fed), tuple(op.number for op in situations)
-    for op in layer.operators:
-        if isinstance(op, GraphOp):
-            from weft.runtime.operators.joins.run import GraphRun
-
-            yield GRAPH, GraphRun(op.graph, predicates, keys, lane), op.numbers
-        elif isinstance(op, RulesOp):
-            from weft.runtime.operators.rules.run import RuleRun
-
-            yield RULES, RuleRun(op.rules), op.numbers
+LEAST_PLACES = 1 << 12  # fewer are too few to compact
 
 
 class Added(NamedTuple):
@@ -72,14 +42,14 @@ class Added(NamedTuple):
     place: int
 
 
-class Reformed(NamedTuple):
+class ReplacedQuery(NamedTuple):
     """A query that went on in another form, with the state that it had."""
 
     number: int
     query: AnyQuery
 
 
-class LayerRun:
+class LayerExecution:
     """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all.
 
     `predicates` are shared by all operators on the input; with derived events it has separate ones.
@@ -98,19 +68,19 @@ class LayerRun:
         self.number = number  # its own, for good
         self.beginning = since, position
         # What was added, the queries that were removed, and those that changed their form, in order.
-        self.changes: list[Added | Reformed | tuple[int, ...]] = []
+        self.changes: list[Added | ReplacedQuery | tuple[int, ...]] = []
         self.feeders = {definer.number: definer for definer in layer.feeders}
         self.network = layer.network
-        self.runs: dict[str, Run] = {}
+        self.operators: dict[str, Operator] = {}
         self.numbers: dict[str, list[int]] = {}  # of the queries of each run
         self._keys = Keys()
-        for kind, run, numbers in runs_of(layer, Predicates() if layer.feeders else predicates, self._keys, lane):
-            self.runs[kind], self.numbers[kind] = run, list(numbers)
+        for kind, op, numbers in operators_of(layer, Predicates() if layer.feeders else predicates, self._keys, lane):
+            self.operators[kind], self.numbers[kind] = op, list(numbers)
         self.silent = layer.silent
         self.mute = frozenset[int]() if lane is None else lane.mute
         self.told = [number for own in self.numbers.values() for number in own if number not in self.silent]
         self.clock = EARLIEST  # further events end then or later
-        self._readers: dict[int, list[LayerRun]] = {}  # by number of a query: the layers that see what it defines
+        self._readers: dict[int, list[LayerExecution]] = {}  # by number of a query: the layers that see what it defines
         self._since = EARLIEST if since is None else since
         self.is_fed = bool(layer.feeders)
         self._merge = Merge(layer.types, position) if self.is_fed else None
@@ -123,49 +93,49 @@ class LayerRun:
         self.identify: Identify = unidentified  # whoever has the events of the input says how
 
     @property
-    def graph(self) -> GraphRun | None:
+    def graph(self) -> JoinOperator | None:
         """What runs composite queries, if there are any."""
-        return cast("GraphRun | None", self.runs.get(GRAPH))
+        return cast("JoinOperator | None", self.operators.get(JOINS))
 
     @property
     def running(self) -> list[AnyQuery]:
         """The queries that run here."""
-        return [query for run in self.runs.values() for query in run.queries if query is not None]
+        return [query for op in self.operators.values() for query in op.queries if query is not None]
 
     def queries(self, numbers: Collection[int]) -> dict[int, AnyQuery]:
         """Those of these queries that are here, as they run."""
-        kinds = [(self.runs[kind].queries, own) for kind, own in self.numbers.items()]
+        kinds = [(self.operators[kind].queries, own) for kind, own in self.numbers.items()]
         pairs = [pair for queries, own in kinds for pair in zip(own, queries, strict=True)]
         return {number: query for number, query in pairs if number in numbers and query is not None}
 
-    def reform(self, queries: Mapping[int, AnyQuery]) -> None:
+    def replace_queries(self, queries: Mapping[int, AnyQuery]) -> None:
         """Replace the form of queries, by number, where the state is the same."""
         for kind, own in self.numbers.items():
             found = {place: queries[own[place]] for place in self._places(kind, queries)}
             if found:
-                self.runs[kind].reform(found)
-                self.changes += [Reformed(own[place], query) for place, query in found.items()]
+                self.operators[kind].replace_queries(found)
+                self.changes += [ReplacedQuery(own[place], query) for place, query in found.items()]
 
     def retire(self, numbers: Collection[int], position: int) -> None:
         """From now on, emit only matches of these queries' graphs with an event before a position."""
         if self.graph is not None:
-            self.graph.retire(self._places(GRAPH, numbers), position)
+            self.graph.retire(self._places(JOINS, numbers), position)
 
     def _places(self, kind: str, numbers: Collection[int]) -> list[int]:
         return [place for place, number in enumerate(self.numbers[kind]) if number in numbers]
 
-    def link(self, number: int, reader: LayerRun) -> None:
+    def link(self, number: int, reader: LayerExecution) -> None:
         """From now on give what a query defines to another layer."""
         self._readers.setdefault(number, []).append(reader)
 
-    def unlink(self, reader: LayerRun) -> None:
+    def unlink(self, reader: LayerExecution) -> None:
         """Give another layer nothing more."""
         kept = {number: [own for own in readers if own is not reader] for number, readers in self._readers.items()}
         self._readers = {number: readers for number, readers in kept.items() if readers}
 
     def lacks(self, layer: Layer) -> int:
         """How many operators would have to be made for the composite queries of a layer, if it were taken in here."""
-        added = [op.graph for op in layer.operators if isinstance(op, GraphOp)]
+        added = [op.graph for op in layer.operators if isinstance(op, JoinOp)]
         if self.graph is None or not self.graph.is_open:
             return sum(len(one.nodes) for one in added)
         return sum(needed(self.graph.graph, one) for one in added)
@@ -181,7 +151,7 @@ class LayerRun:
             return None
         if self._merge is None:
             return position + 1
-        alone = self.runs.keys() == {GRAPH}  # others would see what they were not meant to see
+        alone = self.operators.keys() == {JOINS}  # others would see what they were not meant to see
         known = self._merge.sees(layer.types) or (alone and layer.types is not None)
         return self._merge.next_place() if known and (time is None or self.clock >= time) else None
 
@@ -199,18 +169,18 @@ class LayerRun:
                 self._merge.see(layer.types)
         return replace(layer, operators=rest)
 
-    def _takes(self, op: Operator, place: int) -> bool:
+    def _takes(self, op: PhysicalOp, place: int) -> bool:
         """Whether an operator runs here from now on."""
-        tables, graph = cast("RuleRun | None", self.runs.get(RULES)), self.graph
-        if isinstance(op, RulesOp) and tables is not None and not self.feeders:
+        tables, graph = cast("RuleOperator | None", self.operators.get(RULES)), self.graph
+        if isinstance(op, RuleOp) and tables is not None and not self.feeders:
             tables.extend(op.rules)
             kind = RULES
-        elif isinstance(op, GraphOp) and graph is not None and graph.is_open:
+        elif isinstance(op, JoinOp) and graph is not None and graph.is_open:
             whole = extended(graph.graph, op.graph, place)
             if whole is None:
                 return False
             graph.extend(whole)
-            kind = GRAPH
+            kind = JOINS
         else:
             return False
         self.numbers[kind] += op.numbers
@@ -226,14 +196,14 @@ class LayerRun:
         self.told = [number for number in self.told if number not in numbers]
         for kind, own in list(self.numbers.items()):
             places = self._places(kind, numbers)
-            if any(number in self.told for number in own) and kind == GRAPH:
-                self.runs[kind].remove(places)
+            if any(number in self.told for number in own) and kind == JOINS:
+                self.operators[kind].remove(places)
                 self.numbers[kind] = [number for number in own if number not in numbers]
             elif any(number in self.told for number in own):
-                self.runs[kind].remove(places)
-                self._removed |= {self.runs[kind].queries[place].name for place in places if kind != RULES}
+                self.operators[kind].remove(places)
+                self._removed |= {self.operators[kind].queries[place].name for place in places if kind != RULES}
             else:
-                self.ended.update(self.runs.pop(kind).counters)
+                self.ended.update(self.operators.pop(kind).counters)
                 del self.numbers[kind]
 
     # -- events ---------------------------------------------------------------------------------
@@ -241,41 +211,41 @@ class LayerRun:
     def take(self, batch: EventBatch | None, time: int) -> Iterator[MatchBatch]:
         """The matches that are certain when events have come, and when further ones end at a time or later."""
         ready = self._ready(batch, time)
-        for kind, run in self.runs.items():
+        for kind, op in self.operators.items():
             if ready is not None:
                 self.received[kind] += len(ready)
-                yield from self._told(kind, run.push(ready))
+                yield from self._told(kind, op.push(ready))
             if batch is None or self._merge is not None:
-                yield from self._told(kind, run.advance(time))
-            run.sweep()
+                yield from self._told(kind, op.advance(time))
+            op.sweep()
         self._pass(time)
 
     def count(self, batch: EventBatch | None, time: int) -> Counter[str]:
         """How many matches of each query are certain then."""
         totals: Counter[str] = Counter()
         ready = self._ready(batch, time)
-        for kind, run in self.runs.items():
+        for kind, op in self.operators.items():
             self.received[kind] += 0 if ready is None else len(ready)
             if ready is not None and self._must_tell(kind):
-                add_counts(totals, self._told(kind, run.push(ready)))
+                add_counts(totals, self._told(kind, op.push(ready)))
             elif ready is not None:
-                counted = run.count(ready)
+                counted = op.count(ready)
                 self.emitted[kind] += sum(counted.values())
                 totals.update(counted)
             if batch is None or self._merge is not None:
-                add_counts(totals, self._told(kind, run.advance(time)))
-            run.sweep()
+                add_counts(totals, self._told(kind, op.advance(time)))
+            op.sweep()
         self._pass(time)
         return totals
 
     def finish(self, last: int) -> Iterator[MatchBatch]:
         """The matches that are certain when no event comes any more; the input ended at this time."""
         ready = None if self._merge is None else self._merge.ready(None)
-        for kind, run in self.runs.items():
-            run.expect_end(last)
+        for kind, op in self.operators.items():
+            op.expect_end(last)
             if ready is not None:
-                yield from self._told(kind, run.push(ready))
-            yield from self._told(kind, run.finish(last))
+                yield from self._told(kind, op.push(ready))
+            yield from self._told(kind, op.finish(last))
 
     def _ready(self, batch: EventBatch | None, time: int) -> EventBatch | None:
         """The events whose turn it is."""
@@ -294,23 +264,23 @@ class LayerRun:
 
     # -- what is known --------------------------------------------------------------------------
 
-    def certain(self, number: int) -> int:
+    def watermark_of(self, number: int) -> int:
         """Further matches of a query end then or later."""
         for kind, numbers in self.numbers.items():
             if number in numbers:
-                time = self.runs[kind].certain(numbers.index(number))
+                time = self.operators[kind].watermark_of(numbers.index(number))
                 return self.clock if time is None else min(time, self.clock)
         raise KeyError(number)
 
     @property
-    def safe(self) -> int | None:
+    def watermark(self) -> int | None:
         """Further matches end then or later; None: not before the last event."""
-        known = [time for run in self.runs.values() if (time := run.safe) is not None]
+        known = [time for op in self.operators.values() if (time := op.watermark) is not None]
         return min([*known, *([] if self._merge is None else [self.clock])], default=None)
 
     def oldest(self) -> int | None:
         """The first input position that a future match may contain, or None if it has not arrived yet."""
-        kept = min((first for run in self.runs.values() if (first := run.oldest()) is not None), default=None)
+        kept = min((first for op in self.operators.values() if (first := op.oldest()) is not None), default=None)
         if self._merge is None:
             return kept
         self._merge.forget(kept)
@@ -330,7 +300,7 @@ class LayerRun:
             if batch.query in self._removed:
                 continue
             self.emitted[kind] += len(batch)
-            told = batch if self._merge is None else self._merge.told(batch, spans=self.runs[kind].spans)
+            told = batch if self._merge is None else self._merge.told(batch, spans=self.operators[kind].spans)
             if self._merge is not None or any(number in self._readers for number in numbers):
                 told = self.identify(told, tells_ends=self._merge is None)
             for number, readers in self._readers.items():
@@ -349,17 +319,18 @@ class LayerRun:
         if told.codes is not None:
             heard = np.array([number not in hidden for number in numbers])
             return told.take(np.flatnonzero(heard[told.codes]))
-        names = {query.name for query, number in zip(self.runs[kind].queries, numbers, strict=True) if number in hidden}
+        pairs = zip(self.operators[kind].queries, numbers, strict=True)
+        names = {query.name for query, number in pairs if number in hidden}
         return None if told.query in names else told
 
     def _rows(self, kind: str, found: MatchBatch, place: int) -> Int64s:
         """The matches of a query."""
         if found.codes is not None:
             return np.flatnonzero(found.codes == place)
-        is_own = self.runs[kind].queries[place].name == found.query
+        is_own = self.operators[kind].queries[place].name == found.query
         return np.arange(len(found) if is_own else 0)
 
-    def _define(self, number: int, found: MatchBatch, told: MatchBatch, readers: Sequence[LayerRun]) -> None:
+    def _define(self, number: int, found: MatchBatch, told: MatchBatch, readers: Sequence[LayerExecution]) -> None:
         """Give the matches of a query, as they were found and told, to those that see them as events."""
         if not len(told) or number in self.silent:
             return
@@ -395,18 +366,18 @@ class LayerRun:
             small |= self._merge.small()
             arrays += self._merge.arrays()
         pages = self._paging.changes(small, arrays) | pages_under("keys/", self._keys.snapshot())
-        for kind, run in self.runs.items():
-            pages |= pages_under(f"{kind}/", run.snapshot())
+        for kind, op in self.operators.items():
+            pages |= pages_under(f"{kind}/", op.snapshot())
         return pages
 
     def load(self, pages: Mapping[str, bytes]) -> None:
         """Go on from the pages of snapshots."""
-        kinds = ("keys/", *(f"{kind}/" for kind in self.runs))
+        kinds = ("keys/", *(f"{kind}/" for kind in self.operators))
         own = {name: page for name, page in pages.items() if not name.startswith(kinds)}
         self._paging.load(own)
         self.clock = json.loads(own["clock"])
         if self._merge is not None:
             self._merge.load(own)
         self._keys.load(pages_below("keys/", pages))
-        for kind, run in self.runs.items():
-            run.load(pages_below(f"{kind}/", pages))
+        for kind, op in self.operators.items():
+            op.load(pages_below(f"{kind}/", pages))

@@ -16,24 +16,23 @@ from weft.plan.partitioning.splits import Lane
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.data.events import EventBatch
 from weft.runtime.data.matches import MatchBatch, Origin
-from weft.runtime.execution.layer_state import layer_run_from_plain, layer_run_to_plain
-from weft.runtime.execution.layers import LayerRun
+from weft.runtime.execution.layer_state import layer_from_plain_state, layer_to_plain_state
+from weft.runtime.execution.layers import LayerExecution
 from weft.runtime.identity.chunks import Attributes
 from weft.runtime.identity.events import EventIdentities
 from weft.runtime.identity.ids import identified
-from weft.runtime.lanes.owning import owned, tells_some
+from weft.runtime.lanes.ownership import emits_subset, filter_owned
 from weft.runtime.lanes.routing import placed
-from weft.runtime.operators.operator import Run
+from weft.runtime.operators.operator import Operator
 from weft.runtime.store.pages import FOREIGN, FORMAT, Paging, pages_below, pages_under
 from weft.runtime.store.size import bytes_of
-from weft.runtime.watching.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStats
 from weft.stored import Plain, canonical_text
 from weft.tree import deep
 
 NOTHING = Plan(Program("", ()), (), (), (), frozenset())
 NO_NAMES: Mapping[str, str] = {}
 _IDENTITIES = "identities/"
-KINDS = {"regular": "automata", "situations": "situations", "graph": "joins", "rules": "rules"}  # of runs, in words
 
 
 class Matcher:
@@ -46,9 +45,9 @@ class Matcher:
     def __init__(self, plan: Plan, lane: Lane | None = None) -> None:
         self.plan = plan if lane is None else plan.only(lane.queries)
         self.lane = lane
-        self.layers: list[LayerRun] = []
+        self.layers: list[LayerExecution] = []
         self._predicates = Predicates()  # of the input
-        self._layer_of: dict[int, LayerRun] = {}  # by number of a query that is told there
+        self._layer_of: dict[int, LayerExecution] = {}  # by number of a query that is told there
         self._events = 0
         self._last: int | None = None  # the end of the last event
         self._position = -1  # its position
@@ -83,9 +82,9 @@ class Matcher:
         return identified(found, self._identities.of, self._attributes, tells_ends=tells_ends)
 
     @property
-    def runs(self) -> Iterator[Run]:
+    def operators(self) -> Iterator[Operator]:
         """What runs, layer by layer."""
-        return (run for layer in self.layers for run in layer.runs.values())
+        return (operator for layer in self.layers for operator in layer.operators.values())
 
     @deep
     def extend(self, plan: Plan) -> None:
@@ -102,10 +101,10 @@ class Matcher:
 
     def _add(self, layers: Iterable[Layer]) -> None:
         for node in layers:
-            self._put(LayerRun(node, self._last, self._position, self._predicates, self.lane, self._made))
+            self._put(LayerExecution(node, self._last, self._position, self._predicates, self.lane, self._made))
         self._note_attributes()
 
-    def _put(self, layer: LayerRun) -> None:
+    def _put(self, layer: LayerExecution) -> None:
         self._made = layer.number + 1
         layer.identify = self._derived
         self.layers.append(layer)
@@ -133,10 +132,10 @@ class Matcher:
         return {number: query for layer in self.layers for number, query in layer.queries(numbers).items()}
 
     @deep
-    def reform(self, queries: Mapping[int, AnyQuery]) -> None:
+    def replace_queries(self, queries: Mapping[int, AnyQuery]) -> None:
         """Replace the form of queries, by number, where the state is the same; called between batches."""
         for layer in self.layers:
-            layer.reform(queries)
+            layer.replace_queries(queries)
 
     def retire(self, numbers: Collection[int]) -> None:
         """From now on, emit only matches of these queries' graphs with an event already seen."""
@@ -166,7 +165,7 @@ class Matcher:
         self._identities.add(batch)
         for layer in self.layers:
             with _interrupted_as_usual():
-                yield from self._identified(owned(layer.take(batch, self._bound(layer, last)), self.lane))
+                yield from self._identified(filter_owned(layer.take(batch, self._bound(layer, last)), self.lane))
         self._identities.forget(self.oldest)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
@@ -174,7 +173,7 @@ class Matcher:
         if not len(batch):
             return {}
         totals: Counter[str] = Counter()
-        if self.lane is not None and tells_some(self.lane):
+        if self.lane is not None and emits_subset(self.lane):
             for found in self.push(batch):
                 totals.update(found.counts)
             return dict(totals)
@@ -191,14 +190,14 @@ class Matcher:
         """No event that ends before this time will come: the matches that waited to know."""
         for layer in self.layers:
             with _interrupted_as_usual():
-                yield from self._identified(owned(layer.take(None, self._bound(layer, time)), self.lane))
+                yield from self._identified(filter_owned(layer.take(None, self._bound(layer, time)), self.lane))
 
     def finish(self) -> list[MatchBatch]:
         """The stream has ended: what waited for time to pass."""
         if self._last is None:
             return []
         with _interrupted_as_usual():
-            found = (found for layer in self.layers for found in owned(layer.finish(self._last), self.lane))
+            found = (found for layer in self.layers for found in filter_owned(layer.finish(self._last), self.lane))
             return list(self._identified(found))
 
     def _placed(self, batch: EventBatch) -> EventBatch:
@@ -210,28 +209,28 @@ class Matcher:
         self._last, self._position = int(batch.ends[-1]), int(batch.positions[-1])
         return self._last
 
-    def _bound(self, layer: LayerRun, time: int) -> int:
+    def _bound(self, layer: LayerExecution, time: int) -> int:
         """Further events that a layer sees end then or later, when those of the input end at a time or later."""
         feeders = [number for number in layer.feeders if number in self._layer_of]
-        return min([time, *(self._layer_of[number].certain(number) for number in feeders)])
+        return min([time, *(self._layer_of[number].watermark_of(number) for number in feeders)])
 
     @property
-    def tells_several(self) -> bool:
+    def emits_several_queries(self) -> bool:
         """Whether there are matches of more than one query that come one query after the other, not all by end."""
-        runs = list(self.runs)
-        if len(runs) == 1 and runs[0].fires_in_order is not None:
-            return not runs[0].fires_in_order
+        operators = list(self.operators)
+        if len(operators) == 1 and operators[0].fires_in_order is not None:
+            return not operators[0].fires_in_order
         return sum(len(layer.told) for layer in self.layers) > 1
 
     @property
     def looks_back(self) -> bool:
         """Whether it matters how long events are: they may open partitions that ended before they came."""
-        return any(run.looks_back for run in self.runs)
+        return any(operator.looks_back for operator in self.operators)
 
     def expect(self, longest: int) -> None:
         """Declare that the input is finite, with events of at most `longest` ticks."""
-        for run in self.runs:
-            run.expect(longest)
+        for operator in self.operators:
+            operator.expect(longest)
 
     def oldest(self) -> int | None:
         """The first position that a later match may show; None: it shows no event that was pushed."""
@@ -244,23 +243,23 @@ class Matcher:
         totals = Counter({"events": self._events, **self._ended})
         for layer in self.layers:
             totals.update(layer.ended)
-        for run in self.runs:
-            totals.update(run.counters)
+        for operator in self.operators:
+            totals.update(operator.counters)
         return dict(totals)
 
-    def operators(self) -> list[OperatorStanding]:
+    def operator_stats(self) -> list[OperatorStats]:
         """Return statistics of the operators: events received, matches emitted, and pending state."""
         return [
             standing
             for number, layer in enumerate(self.layers)
-            for kind, run in layer.runs.items()
-            for standing in run.standings(f"{KINDS[kind]} {number}", layer.received[kind], layer.emitted[kind])
+            for kind, operator in layer.operators.items()
+            for standing in operator.operator_stats(f"{kind} {number}", layer.received[kind], layer.emitted[kind])
         ]
 
     @property
-    def safe(self) -> int | None:
+    def watermark(self) -> int | None:
         """Matches that come later end at this time or after it; None: not before the last event."""
-        known = [layer.safe for layer in self.layers]
+        known = [layer.watermark for layer in self.layers]
         return min((time for time in known if time is not None), default=None)
 
     # -- state ----------------------------------------------------------------------------------
@@ -272,21 +271,25 @@ class Matcher:
 
     def bytes_of_query(self, name: str) -> int:
         """Those that are one query's own."""
-        return sum(run.bytes_of_query(name) for run in self._runs_of((name,)))
+        return sum(operator.bytes_of_query(name) for operator in self._operators_of((name,)))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
         """Evict the oldest partial matches of queries that exceed `limit` bytes; return how many, by query."""
-        own, dropped = self._runs_of(names), Counter[str]()
-        for run in own:
-            dropped += run.drop_oldest(limit // len(own), names)
+        own, dropped = self._operators_of(names), Counter[str]()
+        for operator in own:
+            dropped += operator.drop_oldest(limit // len(own), names)
         return dropped
 
     def seconds_of_query(self, name: str) -> float:
         """The seconds that were taken for one query alone since this was asked first."""
-        return sum(run.seconds_of_query(name) for run in self._runs_of((name,)))
+        return sum(operator.seconds_of_query(name) for operator in self._operators_of((name,)))
 
-    def _runs_of(self, names: Collection[str]) -> list[Run]:
-        return [run for run in self.runs if any(query is not None and query.name in names for query in run.queries)]
+    def _operators_of(self, names: Collection[str]) -> list[Operator]:
+        return [
+            operator
+            for operator in self.operators
+            if any(query is not None and query.name in names for query in operator.queries)
+        ]
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot; None: the page is gone."""
@@ -318,7 +321,7 @@ class Matcher:
 
     def structure(self) -> Plain:
         """What runs here, as plain data: what `rebuilt` needs besides the pages, whatever came and went."""
-        layers = [layer_run_to_plain(layer) for layer in self.layers]
+        layers = [layer_to_plain_state(layer) for layer in self.layers]
         return {"format": FORMAT, "made": self._made, "layers": layers, "ended": dict(self._ended)}
 
     @classmethod
@@ -335,7 +338,7 @@ class Matcher:
         matcher = cls(NOTHING)
         matcher.lane = lane
         for layer in structure["layers"]:
-            matcher._put(layer_run_from_plain(layer, names, matcher._predicates, lane))
+            matcher._put(layer_from_plain_state(layer, names, matcher._predicates, lane))
         matcher._note_attributes()
         matcher._made, matcher._ended = structure["made"], Counter(structure["ended"])
         matcher._load(pages)
@@ -352,7 +355,10 @@ class Matcher:
     def fingerprint(self) -> bytes:
         """What runs here, as a short text: pages of other queries are not for it."""
         layers = [
-            (sorted(layer.feeders), [[self._text(query) for query in run.queries] for run in layer.runs.values()])
+            (
+                sorted(layer.feeders),
+                [[self._text(query) for query in op.queries] for op in layer.operators.values()],
+            )
             for layer in self.layers
         ]
         text = repr((FORMAT, layers))

@@ -35,7 +35,7 @@ AHEAD = 1 << 22  # matches of a lane that may wait for those of others
 Look = Callable[[EventBatch], None]
 
 
-class Crew:
+class ThreadedMatcher:
     """The matchers of all lanes of a plan.
 
     `written` is the program as it was before it was optimised by the `choices`: each lane may change its form.
@@ -90,7 +90,7 @@ class Crew:
             at_work()
             bound = min((flow.end for flow in flows if not flow.is_done), default=time)
             found = [match for flow in flows for match in flow.taken(bound)]
-            safe = min((flow.safe for flow in flows if flow.safe is not None), default=bound)
+            safe = min((flow.watermark for flow in flows if flow.watermark is not None), default=bound)
             left = [flow for flow in flows if not flow.is_done]
             at_work = self._threads.begin(Flow.pull, [flow for flow in left if flow.end <= bound or flow.ahead < AHEAD])
             yield found, min(bound, safe)
@@ -144,9 +144,9 @@ class Crew:
         return min((position for position in known if position is not None), default=None)
 
     @property
-    def safe(self) -> int | None:
+    def watermark(self) -> int | None:
         """Matches that come later end at this time or after it; None: not before the last event."""
-        known = [member.safe for member in self.members]
+        known = [member.watermark for member in self.members]
         return min((time for time in known if time is not None), default=None)
 
     @property
@@ -182,7 +182,7 @@ class Flow:
     def __init__(self, member: Matcher, route: Route, time: int, look: Look) -> None:
         self.is_done = False
         self.end = EARLIEST  # further ones end then or later, while there may be some
-        self.safe: int | None = None  # and so do those of further events; None: not before the last event
+        self.watermark: int | None = None  # and so do those of further events; None: not before the last event
         self._member = member
         self._found = self._all(member, route, time, look)
         self._fresh: list[MatchBatch] = []
@@ -196,16 +196,16 @@ class Flow:
         their matches stay in the cache.
         """
         events, at = route(), 0
-        size = FEWEST if member.tells_several else PUSHED
+        size = FEWEST if member.emits_several_queries else PUSHED
         while at < len(events):
             piece, told = blocks.slice(events, at, size), 0
             look(piece)
             for batch in member.push(piece):
                 told += len(batch)
-                yield [batch], int(batch.ends[-1]) if len(batch) and not member.tells_several else None
+                yield [batch], int(batch.ends[-1]) if len(batch) and not member.emits_several_queries else None
             yield [], int(piece.ends[-1])
             at += len(piece)
-            if member.tells_several:
+            if member.emits_several_queries:
                 size = max(FEWEST, size // 2) if told > MANY else min(PUSHED, 2 * size) if told < MANY // 4 else size
         for batch in member.advance(time):  # a lane that sees no event knows how far time has come, too
             yield [batch], None
@@ -213,7 +213,7 @@ class Flow:
     def pull(self) -> None:
         """Find some more."""
         self.is_done = not self._has_more()
-        self.safe = self._member.safe  # asked here: while others work, and nobody changes it
+        self.watermark = self._member.watermark  # asked here: while others work, and nobody changes it
 
     def _has_more(self) -> bool:
         left = WAVE

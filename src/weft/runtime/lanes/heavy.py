@@ -41,12 +41,12 @@ class SpaceSaving:
         taken = 0
         if thing not in self._counts:
             if len(self._counts) == self._most:
-                taken = self._taken_over()
+                taken = self._evict_min()
             self._above[thing] = taken
             heapq.heappush(self._smallest, (taken + times, thing))
         self._counts[thing] = self._counts.get(thing, taken) + times
 
-    def _taken_over(self) -> int:
+    def _evict_min(self) -> int:
         """Give up the smallest counter; what it was at."""
         while True:
             count, thing = heapq.heappop(self._smallest)

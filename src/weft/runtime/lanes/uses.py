@@ -15,7 +15,7 @@ from weft.algebra.patterns import Other
 from weft.algebra.predicates import Always, And, Predicate
 from weft.plan.atoms import IsType
 from weft.plan.one_event import source_predicates
-from weft.plan.operators import AutomatonOp, GraphOp, Operator, Plan
+from weft.plan.operators import AutomatonOp, JoinOp, PhysicalOp, Plan
 from weft.plan.properties import relevant_types
 
 
@@ -38,7 +38,7 @@ def uses_of(plan: Plan) -> Uses:
     return Uses(bound, _distinct(predicate for own in found for predicate in own.seen or ()))
 
 
-def _uses(operator: Operator) -> Uses:
+def _uses(operator: PhysicalOp) -> Uses:
     match operator:
         case AutomatonOp(_, query, automaton):
             if any(isinstance(node, Other | Chain) for node in query.pattern.walk()):
@@ -47,7 +47,7 @@ def _uses(operator: Operator) -> Uses:
             if query.session is not None or relevant_types(query) is None:
                 return Uses(bound, None)
             return Uses(bound, tuple(And(atom.guard) for atom in automaton.atoms))
-        case GraphOp():
+        case JoinOp():
             sources = tuple(
                 source_predicates(node)[0]
                 for query in operator.queries.values()

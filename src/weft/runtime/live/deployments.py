@@ -21,7 +21,7 @@ from weft.runtime.execution.adapting import Adapting, has_choice
 from weft.runtime.execution.layer_state import with_name
 from weft.runtime.execution.matcher import NO_NAMES, NOTHING, Matcher
 from weft.runtime.watching.measuring import Sampling
-from weft.runtime.watching.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStats
 from weft.statistics import Statistics
 from weft.stored import Plain, from_plain, to_plain
 
@@ -82,7 +82,7 @@ class Deployments:
     def _watch(self, program: Program, added: list[Deployed]) -> None:
         """Let new queries change their form, and tell those that are there what the new ones see."""
         for adapting, _ in self._adapting:
-            adapting.let_see({type_ for query in program.queries for type_ in query.reads})
+            adapting.add_readers({type_ for query in program.queries for type_ in query.reads})
         if len(self._adapting) < MOST_WATCHED and any(map(has_choice, program.queries)):
             adapting = Adapting(self._matcher, self._choices)
             adapting.watch(program, [deployed.number for deployed in added], [d.query for d in self.present])
@@ -135,9 +135,9 @@ class Deployments:
         """The first position that a later match may be made of; None: there is none."""
         return self._matcher.oldest()
 
-    def operators(self) -> list[OperatorStanding]:
+    def operator_stats(self) -> list[OperatorStats]:
         """How operators stand."""
-        return self._matcher.operators()
+        return self._matcher.operator_stats()
 
     @property
     def state_bytes(self) -> int:

@@ -21,7 +21,7 @@ from weft.runtime.execution.matcher import NO_NAMES
 from weft.runtime.live.deployments import Deployed, Deployments
 from weft.runtime.store.pages import pages_below, pages_under
 from weft.runtime.threads import Threads
-from weft.runtime.watching.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStats
 from weft.statistics import Statistics
 from weft.stored import Plain
 
@@ -126,12 +126,12 @@ class LanedDeployments:
         known = [lane.oldest() for lane in self._lanes]
         return min((position for position in known if position is not None), default=None)
 
-    def operators(self) -> list[OperatorStanding]:
+    def operator_stats(self) -> list[OperatorStats]:
         """How operators stand; a lane's number is before their names."""
         return [
             standing._replace(name=f"lane {number}, {standing.name}")
             for number, lane in enumerate(self._lanes)
-            for standing in lane.operators()
+            for standing in lane.operator_stats()
         ]
 
     @property

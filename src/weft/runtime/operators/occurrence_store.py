@@ -34,7 +34,7 @@ class Columns:
         return self.names.index(name)
 
 
-class Arena:
+class OccurrenceStore:
     """Flat arrays with monotone ids: a row's parts have smaller ids, and so have older events."""
 
     def __init__(self, columns: Sequence[str], code: Code) -> None:

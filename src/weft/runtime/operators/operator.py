@@ -11,7 +11,7 @@ from weft.runtime.data.events import EventBatch
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.store.size import bytes_of
 from weft.runtime.watching.stopwatch import Stopwatch
-from weft.runtime.watching.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStats
 
 Item = TypeVar("Item")
 EARLIEST = -(1 << 63)
@@ -19,7 +19,7 @@ FEW = 3  # queries that are named where there are many
 TOGETHER = ""  # stands for all queries of a run, where they go as one
 
 
-class Run(ABC):
+class Operator(ABC):
     """Operators of one kind over one stream of events. By default nothing waits: matches come with their last event."""
 
     spans = False  # whether matches say which events they cover, besides those they are made of
@@ -62,14 +62,14 @@ class Run(ABC):
         """No event will come: the matches that waited for that. The input ended at this time."""
         return iter(())
 
-    def certain(self, place: int) -> int | None:
+    def watermark_of(self, place: int) -> int | None:
         """Further matches of a query, by place, end then or later; None: not before the last event."""
         return None
 
     @property
-    def safe(self) -> int | None:
+    def watermark(self) -> int | None:
         """Further matches end then or later; None: not before the last event."""
-        known = [self.certain(place) for place in range(len(self.queries))]
+        known = [self.watermark_of(place) for place in range(len(self.queries))]
         return min((time for time in known if time is not None), default=None)
 
     @property
@@ -103,10 +103,10 @@ class Run(ABC):
         """What is found, while the time to find it counts for a query, if somebody asks."""
         return found if self.watch is None else self.watch.around(name, found)
 
-    def standings(self, where: str, received: int, emitted: int) -> list[OperatorStanding]:
+    def operator_stats(self, where: str, received: int, emitted: int) -> list[OperatorStats]:
         """How its operators stand, given what all of them received and emitted; those that work as one are one."""
         names = named([query.name for query in self.queries if query is not None])
-        return [OperatorStanding(f"{where}: {names}", received, emitted, self.waiting)]
+        return [OperatorStats(f"{where}: {names}", received, emitted, self.waiting)]
 
     def sweep(self) -> None:  # noqa: B027 # most have nothing to do
         """Release state that can no longer contribute to a match, if that pays off."""
@@ -118,7 +118,7 @@ class Run(ABC):
     def remove(self, places: Collection[int]) -> None:  # noqa: B027 # most have nothing to do
         """Remove the queries at these places with the state that they do not share."""
 
-    def reform(self, queries: Mapping[int, Any]) -> None:
+    def replace_queries(self, queries: Mapping[int, Any]) -> None:
         """Replace the form of queries, by place, where the state is the same."""
         raise NotImplementedError(f"{type(self).__name__} keeps other things for other forms")
 

@@ -18,7 +18,7 @@ from weft.runtime.limits.guarding import Guard
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.results.typed import typed_rows
-from weft.runtime.store.event_buffer import Kept
+from weft.runtime.store.event_buffer import EventBuffer
 from weft.runtime.store.pages import Paging, pages_below, pages_under
 from weft.runtime.writing.match_rows import Finish, to_record_batches
 
@@ -47,7 +47,7 @@ class Results:
         self._counts: Counter[str] = Counter()
         self.query_names = query_names
         self.shape = shape
-        self._kept, self._paging = Kept(), Paging()
+        self._kept, self._paging = EventBuffer(), Paging()
 
     def push(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
         """The matches that a batch makes certain, piece by piece: there may be more than fit into memory."""
@@ -104,7 +104,7 @@ class Results:
         self._paging.load(own, [self._kept.growing(_KEPT)])
 
 
-def shaping(kept: Kept, queries: Sequence[AnyQuery], reading: Reading) -> Finish:
+def shaping(kept: EventBuffer, queries: Sequence[AnyQuery], reading: Reading) -> Finish:
     """Makes results of rows of MATCH_SCHEMA, while the events that they show are kept."""
     shapes: dict[pa.Schema, Shape] = {}
 

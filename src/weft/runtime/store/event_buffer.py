@@ -28,7 +28,7 @@ class Shown(NamedTuple):
         return self.rows.take(pa.array(np.searchsorted(self.positions, positions)))
 
 
-class Kept:
+class EventBuffer:
     """Chunks of events, oldest first: some of their attributes or, without names of these, rows as the input has them.
 
     Events are picked out of their batch when they are asked for: until then all who keep some share its memory.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weft.runtime.watching.left_out import in_words
 
 
-class OperatorStanding(NamedTuple):
+class OperatorStats(NamedTuple):
     """Operators that run together: events received, matches emitted, and size of the pending state.
 
     The pending state is everything that may still become part of a match: the nodes of a match graph, occurrences,
@@ -21,7 +21,7 @@ class OperatorStanding(NamedTuple):
     emitted: int
     waiting: int
 
-    def since(self, before: OperatorStanding | None) -> OperatorStanding:
+    def since(self, before: OperatorStats | None) -> OperatorStats:
         """What was received and emitted since another time."""
         if before is None or before.received > self.received:
             return self
@@ -44,7 +44,7 @@ class Standing:
     behind: int
     state_bytes: int
     lag: int | None = None
-    operators: tuple[OperatorStanding, ...] = ()  # what they did in this trigger, and what waits after it
+    operators: tuple[OperatorStats, ...] = ()  # what they did in this trigger, and what waits after it
     changes: int = 0
     changes_refused: int = 0
     counted: Mapping[str, Any] | None = None
@@ -54,7 +54,7 @@ class Standing:
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Standing:
         """From plain data."""
-        return cls(**{**told, "operators": tuple(OperatorStanding(*one) for one in told.get("operators", ()))})
+        return cls(**{**told, "operators": tuple(OperatorStats(*one) for one in told.get("operators", ()))})
 
     @property
     def waiting(self) -> int:

@@ -62,7 +62,7 @@ class AutomatonRun:
         self._whole = RankShare()
         self.share = share or self._whole
 
-    def reform(self, automaton: Automaton) -> None:
+    def replace_queries(self, automaton: Automaton) -> None:
         """Go on with an automaton that differs in the order of its conditions only."""
         self.conditions.reorder(order_of(self.automaton.automaton.conditions, automaton.conditions))
         self._counts = MatchCounts(self.query.name, self.conditions)

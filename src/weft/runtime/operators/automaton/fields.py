@@ -18,8 +18,8 @@ from weft.runtime.data.events import Column, Int64s
 from weft.runtime.data.exact import shown
 from weft.runtime.operators.automaton.computed import computed_field
 from weft.runtime.operators.automaton.found import Found
-from weft.runtime.operators.automaton.held import RANK
-from weft.runtime.store.event_buffer import Kept
+from weft.runtime.operators.automaton.pending import RANK
+from weft.runtime.store.event_buffer import EventBuffer
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Fields:
         self._computed = (*query.computed, *rank)
         read = {node for item in self._computed for node in item.value.walk() if isinstance(node, Attribute)}
         names = {field.attribute for field in fields} | {attribute.name for attribute in read}
-        self.kept = Kept(sorted(names - {"*"}))
+        self.kept = EventBuffer(sorted(names - {"*"}))
         variables = {field.variable for field in fields} | {attribute.variable for attribute in read}
         self._holds = {v: np.array([v in label.holds for label in labels], bool) for v in variables}
 

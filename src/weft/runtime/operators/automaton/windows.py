@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from weft.algebra.numbers import EXACT
 from weft.algebra.query import OUTVOTED, Query, Window
-from weft.errors import UsageError
 from weft.runtime.data.events import Column, EventBatch, Int64s, number_of_digits
 
 Mask = npt.NDArray[np.bool_]
@@ -138,19 +137,10 @@ class WindowKeys:
         return [self._horizon, self._forgotten, values, [self._doubt.is_on, before, self._doubt.against]]
 
     def restore(self, kept: Sequence[Any]) -> None:
-        """Go on from a snapshot; the first ones of 0.1.0 had no values, and those before the last build no doubt."""
-        horizon, forgotten, seen, *doubt = kept
-        if isinstance(seen, list):
-            self._horizon, self._forgotten = horizon, forgotten
-            self._seen = _narrowed([_number(text) for text in seen])
-            if doubt:
-                is_on, before, against = doubt[0]
-                self._doubt = Doubt(is_on, None if before is None else _number(before), against)
-        elif self.follows_attribute and forgotten != NEVER:
-            raise UsageError(
-                "the saved state has a window along an attribute as an earlier build of weft kept it: "
-                "begin anew, with another checkpoint"
-            )
+        """Go on from a snapshot."""
+        self._horizon, self._forgotten, seen, (is_on, before, against) = kept
+        self._seen = _narrowed([_number(text) for text in seen])
+        self._doubt = Doubt(is_on, None if before is None else _number(before), against)
 
 
 def alike(seen: Values, values: Values, amount: float) -> tuple[Values, Values]:

@@ -20,15 +20,15 @@ from weft.runtime.operators.joins.operators import (
     AfterOperator,
     Build,
     FilterOperator,
+    JoinNode,
     LongEnoughOperator,
     LongestOperator,
-    Operator,
     SinceOperator,
     SourceOperator,
     UnionOperator,
 )
 
-_OPERATORS: dict[type[Composite], type[Operator]] = {
+_OPERATORS: dict[type[Composite], type[JoinNode]] = {
     CompositeEvent: SourceOperator,
     CompositeFilter: FilterOperator,
     After: AfterOperator,
@@ -37,15 +37,15 @@ _OPERATORS: dict[type[Composite], type[Operator]] = {
     Overlap: OverlapOperator,
     Without: WithoutOperator,
 }
-_REPEATS: dict[str, type[Operator]] = {"next": FollowOperator, "each": SequencesOperator, "longest": LongestOperator}
+_REPEATS: dict[str, type[JoinNode]] = {"next": FollowOperator, "each": SequencesOperator, "longest": LongestOperator}
 
 
-def build_operators(build: Build, first: int = 0) -> list[Operator]:
+def build_operators(build: Build, first: int = 0) -> list[JoinNode]:
     """The operators of all nodes from one on, in their order."""
     return [_operator_of(node)(build, number) for number, node in enumerate(build.graph.nodes[first:], start=first)]
 
 
-def _operator_of(node: GraphNode) -> type[Operator]:
+def _operator_of(node: GraphNode) -> type[JoinNode]:
     pattern = node.pattern
     if node.since is not None:
         return SinceOperator

@@ -14,7 +14,7 @@ from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.data.buffers import fixed, lengthened
 from weft.runtime.data.events import EventBatch, Int64s
-from weft.runtime.operators.joins.operators import BEGINNING, NOTHING, Build, Operator, Running
+from weft.runtime.operators.joins.operators import BEGINNING, NOTHING, Build, JoinNode, Running
 from weft.runtime.operators.occurrence_store import with_room
 
 Mask = npt.NDArray[np.bool_]
@@ -23,7 +23,7 @@ PATIENCE = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
 MUCH = 0.5  # of the entries are in use: then they stay where they are
 
 
-class ChainOperator(Operator):
+class ChainOperator(JoinNode):
     """A chain. Of a batch, `look` is to be called first, and `number` when the events that it keeps have numbers."""
 
     def __init__(self, build: Build, number: int) -> None:
@@ -127,7 +127,7 @@ class ChainOperator(Operator):
             self.give(arena.add_matches(found, self.spec))
             self.state[chain.OUT] = 0
             self.put_in_order(arena, begin)
-        self.safe = run.clock
+        self.watermark = run.clock
 
     # -- giving up ------------------------------------------------------------------------------
 
@@ -145,13 +145,6 @@ class ChainOperator(Operator):
             fresh = np.empty(max(64, 2 * kept) * self.width, np.int64)
             chain.repack(self.heads, self.waits, self.entries, self.state, fresh)
             self.entries = fresh
-
-    def clear_free(self) -> None:
-        """Take the events from entries that nobody waits in: earlier versions left them there, and saved them so."""
-        entries, place = self.used(), int(self.state[chain.FREE])
-        while place:
-            entries[place - 1, chain.EVENTS] = chain.NO_EVENT
-            place = int(entries[place - 1, chain.NEXT])
 
     def renumber(self, places: Int64s) -> None:
         """Take the new numbers of events."""

@@ -13,7 +13,7 @@ from weft.kernels.joins import choosing
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.data.buffers import fixed
 from weft.runtime.data.events import EventBatch, Int64s
-from weft.runtime.operators.occurrence_store import Arena
+from weft.runtime.operators.occurrence_store import OccurrenceStore
 
 Mask = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
@@ -77,7 +77,9 @@ class Choosing:
         np.add.at(taken, self._pairs[:, 1] + 1, counts[self._pairs[:, 0]])
         return np.cumsum(taken)
 
-    def take(self, part: EventBatch, letters: Int32s, total: int, begin: int, kept: Mask, arena: Arena) -> Taken:
+    def take(
+        self, part: EventBatch, letters: Int32s, total: int, begin: int, kept: Mask, arena: OccurrenceStore
+    ) -> Taken:
         """Remember the events of a part of a batch that somebody takes, or that are kept; it begins at a place."""
         count, first = len(part), arena.event_count
         if not self._groups:
@@ -105,7 +107,7 @@ class Choosing:
         arena.add_values(part, relevant[:written])
         return Taken(first, relevant[:written], np.split(chosen, ends[1:])[:-1])
 
-    def _keep(self, part: EventBatch, kept: Mask, arena: Arena) -> Taken:
+    def _keep(self, part: EventBatch, kept: Mask, arena: OccurrenceStore) -> Taken:
         """Remember the events that are kept: nobody takes more."""
         relevant = np.flatnonzero(kept)
         return Taken(arena.add(part, relevant), relevant, [])

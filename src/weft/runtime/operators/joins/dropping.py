@@ -14,10 +14,10 @@ from weft.runtime.operators.joins.sweep import Floor, sweep_graph
 from weft.runtime.operators.operator import named
 
 if TYPE_CHECKING:
-    from weft.runtime.operators.joins.run import GraphRun
+    from weft.runtime.operators.joins.operator import JoinOperator
 
 
-def drop_oldest(run: GraphRun, limit: int, names: Collection[str]) -> Counter[str]:
+def drop_oldest(run: JoinOperator, limit: int, names: Collection[str]) -> Counter[str]:
     """Drop the older half of what waits for some queries, if it is made of more than half so many bytes."""
     graph, arena = run.graph, run.arena
     loses = losable_nodes(graph, names)

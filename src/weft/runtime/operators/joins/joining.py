@@ -17,14 +17,14 @@ from weft.plan.graph import source_types
 from weft.plan.one_event import own_predicate
 from weft.runtime.data.events import Int64s
 from weft.runtime.operators.joins.compile import key_columns, operands_of, start_view
-from weft.runtime.operators.joins.operators import ALL, NOTHING, Build, Operator, Running, Store
+from weft.runtime.operators.joins.operators import ALL, NOTHING, Build, JoinNode, Running, Store
 
 _PICKS = {"each": follow.EACH, "first": follow.FIRST_ONE, "next": follow.NEXT_ONES}
 PATIENCE = 1 << 22  # partners that are looked at until Ctrl-C gets its turn
 _WHEN = {"before": overlap.BEFORE_IT, "during": overlap.DURING, "between": overlap.BETWEEN}
 
 
-class JoinOperator(Operator):
+class JoinOperator(JoinNode):
     """What operators with stored occurrences have in common."""
 
     def __init__(self, build: Build, number: int) -> None:
@@ -100,11 +100,11 @@ class FollowOperator(JoinOperator):
         return needed, tuple(rest)
 
     def cursor(self, side: int) -> int:
-        """See `Operator.cursor`."""
+        """See `JoinNode.cursor`."""
         return joining.RIGHT_AT if self.feeds_itself or side == 1 else joining.LEFT_AT
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
+        """See `JoinNode.advance`."""
         bound = run.bound(self)
         if self.repeats:  # what ends at one time must be free of repetitions before it is extended
             given, count = run.given(self, 0)
@@ -112,7 +112,7 @@ class FollowOperator(JoinOperator):
             for end in np.unique(ends[ends < bound]).tolist():
                 self._advance(run, end + 1)
         self._advance(run, bound)
-        self.safe = bound
+        self.watermark = bound
 
     def _advance(self, run: Running, bound: int) -> None:
         arena, (store,), begin = run.arena, self.stores, int(self.control[joining.OUT])
@@ -147,7 +147,7 @@ class SequencesOperator(JoinOperator):
         self.reach: Int64s = np.empty(64, np.int64)
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
+        """See `JoinNode.advance`."""
         arena, bound, (store,), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
         most = self.control[iterate.MEMBERS] + run.given(self, 0)[1] - self.control[joining.RIGHT_AT] + 1
         scratch = iterate.scratch_for(int(most), len(self.allowed))
@@ -165,10 +165,10 @@ class SequencesOperator(JoinOperator):
                 self.reach,
             )
         self.put_in_order(arena, begin)
-        self.safe = bound
+        self.watermark = bound
 
     def cursor(self, side: int) -> int:
-        """See `Operator.cursor`."""
+        """See `JoinNode.cursor`."""
         return joining.RIGHT_AT
 
     def used_members(self) -> Int64s:
@@ -198,7 +198,7 @@ class SequencesOperator(JoinOperator):
         self.control[iterate.MEMBERS], self.control[iterate.REACHED] = len(members), reach.size
 
     def roots(self) -> list[Int64s]:
-        """See `Operator.roots`."""
+        """See `JoinNode.roots`."""
         return [self.used_members()[:, iterate.MEMBER_ROW]]
 
 
@@ -227,7 +227,7 @@ class OverlapOperator(JoinOperator):
         self.stores = [Store(0, limit), Store(1, limit)]
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
+        """See `JoinNode.advance`."""
         arena, bound, (left, right), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
         for _ in self.turns():
             arena.rows, arena.slots, self.out, left.entries, left.table, right.entries, right.table = overlap.overlap(
@@ -240,7 +240,7 @@ class OverlapOperator(JoinOperator):
                 self.out,
             )
         self.put_in_order(arena, begin)
-        self.safe = bound
+        self.watermark = bound
 
 
 class WithoutOperator(JoinOperator):
@@ -259,10 +259,10 @@ class WithoutOperator(JoinOperator):
         self.stores = [store]
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
+        """See `JoinNode.advance`."""
         arena, bound, (store,) = run.arena, run.bound(self), self.stores
         for _ in self.turns():
             self.out, store.entries, store.table = overlap.without(
                 self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
             )
-        self.safe = bound
+        self.watermark = bound

@@ -22,7 +22,7 @@ from weft.runtime.data.events import Int64s
 from weft.runtime.operators.joins.code import Compiler
 from weft.runtime.operators.joins.compile import order_matters, view_of
 from weft.runtime.operators.joins.layout import Layouts
-from weft.runtime.operators.occurrence_store import Arena, with_room
+from weft.runtime.operators.occurrence_store import OccurrenceStore, with_room
 
 ENDLESS = int(occurrences.MOST)
 BEGINNING = int(occurrences.FEWEST)
@@ -62,7 +62,7 @@ class Store:
         return found
 
 
-class Operator:
+class JoinNode:
     """One node at work."""
 
     def __init__(self, build: Build, number: int) -> None:
@@ -71,7 +71,7 @@ class Operator:
         self.inputs = node.inputs
         self.control = np.zeros(joining.CONTROL + 1, np.int64)
         self.out: Int64s = np.empty(64, np.int64)
-        self.safe = BEGINNING
+        self.watermark = BEGINNING
         self.emitted = 0  # occurrences that it ever gave out here
         self.stores: list[Store] = []
         self.tests = self.key = NOTHING  # of the stores
@@ -114,7 +114,7 @@ class Operator:
         self.out[used : used + len(rows)] = rows
         self.control[joining.OUT] += len(rows)
 
-    def put_in_order(self, arena: Arena, begin: int) -> None:
+    def put_in_order(self, arena: OccurrenceStore, begin: int) -> None:
         """Bring what was given out since into processing order, if it matters, each once."""
         if self.ordered or self.repeats:
             end = self.control[joining.OUT]
@@ -171,25 +171,25 @@ class Build:
 class Running:
     """What an operator works with."""
 
-    arena: Arena
-    operators: Sequence[Operator]
+    arena: OccurrenceStore
+    operators: Sequence[JoinNode]
     clock: int  # nothing that ends earlier will come
     finished: bool = False
 
-    def bound(self, operator: Operator) -> int:
+    def bound(self, operator: JoinNode) -> int:
         """Up to where the inputs of an operator are complete."""
-        return min(self.operators[number].safe for number in operator.inputs)
+        return min(self.operators[number].watermark for number in operator.inputs)
 
-    def given(self, operator: Operator, side: int) -> tuple[Int64s, int]:
+    def given(self, operator: JoinNode, side: int) -> tuple[Int64s, int]:
         """What an input gave out, and how much of it."""
         source = self.operators[operator.inputs[side]]
         return source.out, int(source.control[joining.OUT])
 
-    def inputs(self, operator: Operator, bound: int) -> joining.Inputs:
+    def inputs(self, operator: JoinNode, bound: int) -> joining.Inputs:
         """What the first and the last input of an operator gave out, up to a time."""
         return joining.Inputs(*self.given(operator, 0), *self.given(operator, len(operator.inputs) - 1), bound)
 
-    def taken(self, operator: Operator, side: int, bound: int) -> Int64s:
+    def taken(self, operator: JoinNode, side: int, bound: int) -> Int64s:
         """What an input gave out that ends before the bound and was not taken yet; it is taken now."""
         given, count = self.given(operator, side)
         cursor = operator.cursor(side)
@@ -198,7 +198,7 @@ class Running:
         return found
 
 
-class SourceOperator(Operator):
+class SourceOperator(JoinNode):
     """Events of a type."""
 
     def __init__(self, build: Build, number: int) -> None:
@@ -214,10 +214,10 @@ class SourceOperator(Operator):
         rows = run.arena.add_sources(self.chosen, len(self.spec) // 3)
         self.give(rows[run.arena.satisfied(self.where, rows, rows)] if len(self.where) else rows)
         self.chosen = NOTHING
-        self.safe = run.clock
+        self.watermark = run.clock
 
 
-class FilterOperator(Operator):
+class FilterOperator(JoinNode):
     """Occurrences that satisfy conditions."""
 
     def __init__(self, build: Build, number: int) -> None:
@@ -227,13 +227,13 @@ class FilterOperator(Operator):
         self.where = build.compiler.conditions(pattern.where, self.view)
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
-        self.safe = run.bound(self)
-        rows = run.taken(self, 0, self.safe)
+        """See `JoinNode.advance`."""
+        self.watermark = run.bound(self)
+        rows = run.taken(self, 0, self.watermark)
         self.give(rows[run.arena.satisfied(self.where, rows, rows)])
 
 
-class SinceOperator(Operator):
+class SinceOperator(JoinNode):
     """What another operator gives out that is made of events from a position on."""
 
     def __init__(self, build: Build, number: int) -> None:
@@ -243,13 +243,13 @@ class SinceOperator(Operator):
         self.since = since
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
-        self.safe = run.bound(self)
-        rows = run.taken(self, 0, self.safe)
+        """See `JoinNode.advance`."""
+        self.watermark = run.bound(self)
+        rows = run.taken(self, 0, self.watermark)
         self.give(rows[run.arena.times(rows, occurrences.FIRST) >= self.since])
 
 
-class LongEnoughOperator(Operator):
+class LongEnoughOperator(JoinNode):
     """Runs with at least so many members; none has too many, since they are not extended then."""
 
     def __init__(self, build: Build, number: int) -> None:
@@ -259,9 +259,9 @@ class LongEnoughOperator(Operator):
         self.low = pattern.lengths.low
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
-        self.safe = run.bound(self)
-        rows = run.taken(self, 0, self.safe)
+        """See `JoinNode.advance`."""
+        self.watermark = run.bound(self)
+        rows = run.taken(self, 0, self.watermark)
         shorter = rows
         for _ in range(self.low - 1):  # a run is a row for its last member, which links to the run before it
             enough = run.arena.times(shorter, occurrences.KIND) == occurrences.RUN
@@ -271,7 +271,7 @@ class LongEnoughOperator(Operator):
         self.give(rows)
 
 
-class AfterOperator(Operator):
+class AfterOperator(JoinNode):
     """Occurrences and a point in time after each."""
 
     def __init__(self, build: Build, number: int) -> None:
@@ -281,7 +281,7 @@ class AfterOperator(Operator):
         self.ticks = pattern.ticks
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
+        """See `JoinNode.advance`."""
         arena, bound = run.arena, run.bound(self)
         taken = run.taken(self, 0, bound)
         rows = arena.join(taken, np.full(len(taken), -1), occurrences.POINT, 0, self.spec)
@@ -289,26 +289,28 @@ class AfterOperator(Operator):
         for time in (occurrences.END, occurrences.LAST_START):
             arena.rows[rows * occurrences.ROW + time] = ends
         self.give(rows)
-        self.safe = max(self.safe, min(bound + self.ticks if bound < ENDLESS - self.ticks else ENDLESS, run.clock))
+        self.watermark = max(
+            self.watermark, min(bound + self.ticks if bound < ENDLESS - self.ticks else ENDLESS, run.clock)
+        )
 
 
-class UnionOperator(Operator):
+class UnionOperator(JoinNode):
     """The occurrences of both inputs."""
 
     def link(self, build: Build) -> None:
-        """See `Operator.link`."""
+        """See `JoinNode.link`."""
         self.specs = build.layouts.spec(self.number, 0), build.layouts.spec(self.number, 1)
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
+        """See `JoinNode.advance`."""
         arena, begin = run.arena, int(self.control[joining.OUT])
-        self.safe = run.bound(self)
-        lefts, rights = run.taken(self, 0, self.safe), run.taken(self, 1, self.safe)
+        self.watermark = run.bound(self)
+        lefts, rights = run.taken(self, 0, self.watermark), run.taken(self, 1, self.watermark)
         self.give(arena.branches(lefts, rights, len(self.view.variables[0]), *self.specs))
         self.put_in_order(arena, begin)
 
 
-class LongestOperator(Operator):
+class LongestOperator(JoinNode):
     """Step's greedy iteration: every member extends the run of the member before it, or begins a new one."""
 
     def __init__(self, build: Build, number: int) -> None:
@@ -321,12 +323,12 @@ class LongestOperator(Operator):
         self.most = ENDLESS if lengths.high is None else next(allowed, 1)
 
     def advance(self, run: Running) -> None:
-        """See `Operator.advance`."""
+        """See `JoinNode.advance`."""
         arena, bound, control = run.arena, run.bound(self), self.control
         open_length = int(control[RUN_LENGTH])
         known = control[RUN_LAST : RUN_LAST + 1] if open_length else NOTHING
         members = np.concatenate([known, run.taken(self, 0, bound)])
-        self.safe = bound
+        self.watermark = bound
         if not len(members):
             return
         # The place of each member in its run; the open run's last is the first here.
@@ -350,14 +352,14 @@ class LongestOperator(Operator):
         if run.finished:
             control[RUN_LENGTH] = 0
         else:
-            self.safe = min(bound, int(arena.times(members[-1:], occurrences.END)[0]))
+            self.watermark = min(bound, int(arena.times(members[-1:], occurrences.END)[0]))
 
-    def _extends(self, arena: Arena, lasts: Int64s, members: Int64s) -> npt.NDArray[np.bool_]:
+    def _extends(self, arena: OccurrenceStore, lasts: Int64s, members: Int64s) -> npt.NDArray[np.bool_]:
         before = arena.times(lasts, occurrences.END) < arena.times(members, occurrences.START)
         extends: npt.NDArray[np.bool_] = before & arena.satisfied(self.where, lasts, members)
         return extends
 
-    def _report(self, arena: Arena, begins: Int64s, ends: Int64s, counts: Int64s) -> None:
+    def _report(self, arena: OccurrenceStore, begins: Int64s, ends: Int64s, counts: Int64s) -> None:
         lengths = self.lengths
         allowed = (counts >= lengths.low) & ~np.isin(counts, list(lengths.excluded))
         if lengths.high is not None:
@@ -368,5 +370,5 @@ class LongestOperator(Operator):
         self.give(rows)
 
     def roots(self) -> list[Int64s]:
-        """See `Operator.roots`."""
+        """See `JoinNode.roots`."""
         return [self.control[RUN_FIRST : RUN_LAST + 1]] if self.control[RUN_LENGTH] else []

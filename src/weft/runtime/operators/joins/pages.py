@@ -12,30 +12,30 @@ import numpy as np
 from weft.kernels.joins import buckets, joining, occurrences
 from weft.runtime.data.events import Int64s
 from weft.runtime.operators.joins.joining import SequencesOperator
-from weft.runtime.operators.joins.operators import Operator, Store
+from weft.runtime.operators.joins.operators import JoinNode, Store
 from weft.runtime.store.pages import Array, Growing, Pages, by_page, growing_array
 
 if TYPE_CHECKING:
-    from weft.runtime.operators.joins.run import GraphRun
+    from weft.runtime.operators.joins.operator import JoinOperator
 
 _KEPT = "remembered"
 
 
-def summary_of(run: GraphRun) -> bytes:
+def summary_of(run: JoinOperator) -> bytes:
     """What is small."""
     values = {
         "arena": run.arena.control.tolist(),
         "events": run.arena.event_count,
         "clock": run.running.clock,
         "sweep_at": run.sweep_at,
-        "safe": [operator.safe for operator in run.operators],
+        "watermark": [operator.watermark for operator in run.operators],
         "control": [operator.control[: joining.CONTROL].tolist() for operator in run.operators],
         "taken": [output.taken for output in run.outputs],
     }
     return json.dumps(values).encode()
 
 
-def store_pages(run: GraphRun) -> Iterator[tuple[str, bytes]]:
+def store_pages(run: JoinOperator) -> Iterator[tuple[str, bytes]]:
     """What waits in stores, a page for each range of ids: an entry stays on its page as long as it waits."""
     for operator in run.operators:
         for side, store in enumerate(operator.stores):
@@ -53,7 +53,7 @@ def stored(store: Store) -> Int64s:
     return ordered
 
 
-def load_store(run: GraphRun, operator: Operator, store: Store, kept: Int64s) -> None:
+def load_store(run: JoinOperator, operator: JoinNode, store: Store, kept: Int64s) -> None:
     """Fill a store: entries by key and end, and a list of the keys, of which a table is made."""
     arena = run.arena
     ends = arena.rows[kept[:, 0] * occurrences.ROW + occurrences.END]
@@ -78,7 +78,7 @@ def load_store(run: GraphRun, operator: Operator, store: Store, kept: Int64s) ->
     )
 
 
-def chain_arrays(run: GraphRun) -> Iterator[tuple[str, Array]]:
+def chain_arrays(run: JoinOperator) -> Iterator[tuple[str, Array]]:
     """What waits in chains."""
     for chain in run.chains:
         yield f"node/{chain.number}/heads", chain.heads
@@ -86,7 +86,7 @@ def chain_arrays(run: GraphRun) -> Iterator[tuple[str, Array]]:
         yield f"node/{chain.number}/state", chain.state
 
 
-def growing_parts(run: GraphRun) -> Iterator[Growing]:
+def growing_parts(run: JoinOperator) -> Iterator[Growing]:
     """What is only added to, between sweeps."""
     arena, texts = run.arena, run.arena.texts
     yield growing_array("arena/rows", arena.rows[: arena.row_count * occurrences.ROW])
@@ -109,13 +109,13 @@ def _keys(reported: Mapping[bytes, None]) -> Callable[[int, int], bytes]:
     return lambda low, high: json.dumps([key.hex() for key in islice(reported, low, high)]).encode()
 
 
-def load_graph(run: GraphRun, saved: Mapping[str, bytes]) -> None:
+def load_graph(run: JoinOperator, saved: Mapping[str, bytes]) -> None:
     """Go on from the pages of snapshots."""
     summary, pages = json.loads(saved["summary"]), Pages(saved)
     _load_arena(run, summary["arena"], summary["events"], pages)
     for operator in run.operators:
         name = f"node/{operator.number}"
-        operator.safe = summary["safe"][operator.number]
+        operator.watermark = summary["watermark"][operator.number]
         operator.control[: joining.CONTROL] = summary["control"][operator.number]
         operator.out = pages.numbers(f"{name}/out")
         for side, store in enumerate(operator.stores):
@@ -126,7 +126,6 @@ def load_graph(run: GraphRun, saved: Mapping[str, bytes]) -> None:
         chain.heads, chain.entries, chain.state = (
             pages.numbers(f"node/{chain.number}/{part}") for part in ("heads", "entries", "state")
         )
-        chain.clear_free()
     for number, (output, taken) in enumerate(zip(run.outputs, summary["taken"], strict=True)):
         output.taken = taken
         if output.reported is not None:
@@ -135,7 +134,7 @@ def load_graph(run: GraphRun, saved: Mapping[str, bytes]) -> None:
     run.kept.load(saved, _KEPT)
 
 
-def _load_arena(run: GraphRun, control: list[int], events: int, pages: Pages) -> None:
+def _load_arena(run: JoinOperator, control: list[int], events: int, pages: Pages) -> None:
     arena = run.arena
     arena.control[:], arena.event_count = control, events
     arena.rows, arena.slots = pages.numbers("arena/rows"), pages.numbers("arena/slots")

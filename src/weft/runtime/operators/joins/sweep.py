@@ -11,10 +11,10 @@ import numpy.typing as npt
 from weft.kernels.joins import buckets, compact, joining
 from weft.runtime.data.events import Int64s
 from weft.runtime.operators.joins.joining import SequencesOperator
-from weft.runtime.operators.joins.operators import BEGINNING, Operator, Store
+from weft.runtime.operators.joins.operators import BEGINNING, JoinNode, Store
 
 if TYPE_CHECKING:
-    from weft.runtime.operators.joins.run import GraphRun
+    from weft.runtime.operators.joins.operator import JoinOperator
 
 Mask = npt.NDArray[np.bool_]
 LEAST_ROWS = 1 << 15  # fewer rows are not worth a sweep
@@ -28,7 +28,7 @@ class Floor:
     time: int = BEGINNING
     operators: frozenset[int] = frozenset()
 
-    def of(self, operator: Operator) -> int:
+    def of(self, operator: JoinNode) -> int:
         """The time of an operator."""
         return self.time if operator.number in self.operators else BEGINNING
 
@@ -36,7 +36,7 @@ class Floor:
 NO_FLOOR = Floor()
 
 
-def sweep_graph(run: GraphRun, floor: Floor = NO_FLOOR) -> None:
+def sweep_graph(run: JoinOperator, floor: Floor = NO_FLOOR) -> None:
     """Give up rows, events and texts that nothing waits for, when there are many, and what is below the floor."""
     if floor is NO_FLOOR and max(run.arena.row_count, run.arena.event_count) <= run.sweep_at:
         return
@@ -68,9 +68,9 @@ def sweep_graph(run: GraphRun, floor: Floor = NO_FLOOR) -> None:
     run.paging.renumbered()
 
 
-def _drop_expired(run: GraphRun, operator: Operator, store: Store, live: Mask, floor: int) -> bool:
+def _drop_expired(run: JoinOperator, operator: JoinNode, store: Store, live: Mask, floor: int) -> bool:
     """Take occurrences that have waited too long, or were decided, out of a store; whether little of it is left."""
-    oldest = floor if store.limit < 0 else max(floor, min(operator.safe, run.running.clock) - store.limit)
+    oldest = floor if store.limit < 0 else max(floor, min(operator.watermark, run.running.clock) - store.limit)
     count, keys = compact.sift(store.entries, store.table, oldest, store.marks, live)
     if isinstance(operator, SequencesOperator) and oldest > BEGINNING:
         operator.forget(oldest)
@@ -78,7 +78,7 @@ def _drop_expired(run: GraphRun, operator: Operator, store: Store, live: Mask, f
     return bool(entries_used > _FEW + _MUCH * count or keys_used > _FEW + _MUCH * keys)
 
 
-def _compact(run: GraphRun, live: Mask, floor: Floor) -> Int64s:
+def _compact(run: JoinOperator, live: Mask, floor: Floor) -> Int64s:
     """Move the rows and events that are needed down; the new ids of rows."""
     arena = run.arena
     live_events = np.zeros(arena.event_count, bool)
@@ -101,7 +101,7 @@ def _compact(run: GraphRun, live: Mask, floor: Floor) -> Int64s:
     return places
 
 
-def _trim(run: GraphRun) -> None:
+def _trim(run: JoinOperator) -> None:
     """Release output that all readers have consumed."""
     taken: list[list[int]] = [[] for _ in run.operators]
     for output in run.outputs:

@@ -122,10 +122,10 @@ class Memory:
         for type_, own in times.items():
             gone[type_] = np.searchsorted(own, floor)
         self._move(np.zeros(len(self.table), np.int64), self.width, self.mark_words, gone)
-        self.list_anew()  # lists may go on below what is out of reach, but not below what was dropped
+        self.rebuild_lists()  # lists may go on below what is out of reach, but not below what was dropped
         return {type_: int(gone[type_]) for type_ in types}
 
-    def list_anew(self) -> None:
+    def rebuild_lists(self) -> None:
         """Make all lists by key from the events."""
         self.control[[t.ENTRIES, t.LISTS]] = 0
         self.heads[:] = 0

@@ -14,7 +14,7 @@ from weft.runtime.data.events import Column, EventBatch, Int64s
 from weft.runtime.data.exact import with_digits
 from weft.runtime.machine.code import Code
 from weft.runtime.machine.values import column_of
-from weft.runtime.operators.occurrence_store import Arena
+from weft.runtime.operators.occurrence_store import OccurrenceStore
 from weft.runtime.store.pages import Pages, text_pages
 
 
@@ -24,7 +24,7 @@ class Members:
     def __init__(self, columns: Sequence[str], code: Code, shown: Iterable[str] = ()) -> None:
         # Beside what is shown stand its digits, as texts: decimals are written as they came.
         self._digits = {name: f"{name}\0digits" for name in sorted(shown)}
-        self.arena = Arena([*columns, *self._digits.values()], code)
+        self.arena = OccurrenceStore([*columns, *self._digits.values()], code)
 
     def __len__(self) -> int:
         return self.arena.event_count

@@ -85,7 +85,7 @@ class Memory:
 
     def _place_runs(self) -> None:
         """Make room for where runs of windows without a candidate begin; those of now begin with the next window."""
-        if p.RUNS in self._by_key() and not self.m[p.RUNS]:
+        if p.RUNS in self._by_key():
             nexts = [TOLD_SINGLY, *self.keys()[:, NEXT_NUMBER].tolist()]
             self.place_blocks({p.RUNS: nexts})
 
@@ -168,4 +168,3 @@ class Memory:
     def load(self, kept: Int64s) -> None:
         """Restore the saved state."""
         self.m = kept
-        self._place_runs()  # states of 0.1.0 have none

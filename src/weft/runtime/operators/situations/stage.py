@@ -76,7 +76,7 @@ class Stage:
         self._out = np.empty(max(NUMBERS // self._width, 1) * self._width, np.int64)
         self._sweep_at = LEAST_EVENTS
 
-    def reform(self, query: SituationQuery, ends: Ends | None) -> None:
+    def replace_queries(self, query: SituationQuery, ends: Ends | None) -> None:
         """Replace the situation by one that differs only in what is evaluated eagerly or shared.
 
         The state stays valid: events that end no candidate are in no set, wherever and whenever that is determined.

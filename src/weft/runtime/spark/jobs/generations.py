@@ -105,8 +105,8 @@ def generation_from_plain(plain: Plain) -> Generation:
         frozenset(plain["gone"]),
         plain["names"],
         frozenset(plain["used"]),
-        from_rows(plain.get("since", [])),
-        from_rows(plain.get("until", [])),
+        from_rows(plain["since"]),
+        from_rows(plain["until"]),
     )
 
 

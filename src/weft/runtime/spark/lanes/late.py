@@ -18,7 +18,7 @@ from weft.runtime.reading.shown import as_dicts
 from weft.runtime.spark.files.batches import FilePlace, file_chunks
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.packing.chunks import event_text, reject_rows
-from weft.runtime.spark.packing.runs import Run, RunRow
+from weft.runtime.spark.packing.runs import RunRow, SortedRun
 from weft.runtime.spark.packing.wire import unpack_events
 from weft.runtime.spark.watermark import END_OF_TIME
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Reject = tuple[str | None, int | None, int | None, str | None, str]
 
 
-def late_rows(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> pa.RecordBatch | None:
+def late_rows(row: RunRow, run: SortedRun, count: int, watermark: int, job: Job) -> pa.RecordBatch | None:
     """Rejects for those of the first `count` events of a run that it falls to this row's lane to report."""
     if job.readers is None or row.source in job.topics:
         rows = list(_sent(row, run, count, watermark, job))
@@ -46,7 +46,7 @@ def late_rows(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> pa
     return reject_rows(rows) if rows else None
 
 
-def _sent(row: RunRow, run: Run, count: int, watermark: int, job: Job) -> Iterator[Reject]:
+def _sent(row: RunRow, run: SortedRun, count: int, watermark: int, job: Job) -> Iterator[Reject]:
     """Late events as far as lanes know them."""
     batches = []
     named = job.topics.get(row.source)

@@ -10,7 +10,7 @@ from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.reading.order import stream_order
 from weft.runtime.reading.ties import as_ranks
-from weft.runtime.spark.packing.runs import Origin, Run, cut_run, move
+from weft.runtime.spark.packing.runs import Origin, SortedRun, cut_run, move
 
 
 class Sequencer:
@@ -21,19 +21,19 @@ class Sequencer:
     the run.
     """
 
-    def __init__(self, released: int = 0, held: Iterable[Run] = ()) -> None:
+    def __init__(self, released: int = 0, held: Iterable[SortedRun] = ()) -> None:
         self.released = released  # events of the whole stream that have their position
-        self.held: dict[Origin, Run] = {run.origin: run for run in held}
+        self.held: dict[Origin, SortedRun] = {run.origin: run for run in held}
         self.tied = 0  # events that only their partition put before or behind one with the same time
 
-    def add(self, run: Run) -> None:
+    def add(self, run: SortedRun) -> None:
         """Take a run, none of whose events is before a bound already passed."""
         if len(run):
             self.held[run.origin] = run
 
     def release(self, bound: int | None) -> EventBatch:
         """The lane's events that end before the bound (None: all there are), in stream order."""
-        shares: list[tuple[Run, int]] = []
+        shares: list[tuple[SortedRun, int]] = []
         for origin in sorted(self.held):
             run = self.held[origin]
             count = len(run) if bound is None else int(np.searchsorted(run.ends, bound, side="left"))
@@ -64,7 +64,7 @@ class Sequencer:
         return sum(len(run) for run in self.held.values())
 
 
-def _places(shares: list[tuple[Run, int]]) -> tuple[list[Int64s], int]:
+def _places(shares: list[tuple[SortedRun, int]]) -> tuple[list[Int64s], int]:
     """For each share (the first `count` events of a run) the places of its events in the order of them all.
 
     And how many events stand next to one of another part of the input only because it is another part.
@@ -85,7 +85,7 @@ def _places(shares: list[tuple[Run, int]]) -> tuple[list[Int64s], int]:
     return np.split(places, np.cumsum(counts)[:-1]), int(np.count_nonzero(tied))
 
 
-def _ranks(shares: list[tuple[Run, int]]) -> Int64s | None:
+def _ranks(shares: list[tuple[SortedRun, int]]) -> Int64s | None:
     """The ranks of the events' sources; None when they are all the same."""
     ranks = [run.ranks for run, _ in shares]
     if all(isinstance(rank, int) and rank == ranks[0] for rank in ranks):

@@ -22,16 +22,16 @@ from weft.runtime.reading.fronts import reach
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.job import Job, Seed
 from weft.runtime.spark.lanes.changing import Changing, gone_layers, restored
+from weft.runtime.spark.lanes.emission import EmissionFilter, Points
 from weft.runtime.spark.lanes.idle import idle_names, silent_sources
 from weft.runtime.spark.lanes.late import late_rows
 from weft.runtime.spark.lanes.sequencer import Sequencer
-from weft.runtime.spark.lanes.telling import Points, Telling
 from weft.runtime.spark.packing.runs import END_OF_STREAM, Origin, RunRow, cut_run, pack_run, unpack_run
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
 from weft.runtime.store.pages import FOREIGN
 from weft.runtime.watching.tallies import Tallying
-from weft.runtime.watching.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStats
 from weft.stored import Plain
 
 HEAD, RECORD, RUN, MATCHER = "head", "record", "run/", "matcher/"
@@ -75,7 +75,7 @@ class Head:
     form: str | None = None  # that of the queries, where it has changed since
     watched: Plain = None  # what was seen of the events meanwhile, where it may change
     gone: list[int] = field(default_factory=list)  # queries that were removed since
-    points: Points = field(default_factory=dict)  # see `Telling`
+    points: Points = field(default_factory=dict)  # see `EmissionFilter`
 
 
 # States by stamp. A worker that is given a lane it has just had need not read it again; if the trigger it
@@ -99,10 +99,10 @@ class LaneState:
         self.head = head
         self.sequencer = sequencer
         self.matcher = matcher
-        self._reported: dict[str, OperatorStanding] = {}  # as they stood after the last trigger
+        self._reported: dict[str, OperatorStats] = {}  # as they stood after the last trigger
         self.guard = None if job.limits.is_none else job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         own = None if lane is None else job.generation_of(lane)
-        self._telling = None if own is None or own.is_first else Telling(own, head.points)
+        self._telling = None if own is None or own.is_first else EmissionFilter(own, head.points)
         told = self._telling, job.counted
         matcher.identify_by(job.reading.key)
         self.results = Results(matcher, job.query_names, job.shape, self.guard, *told)
@@ -240,7 +240,7 @@ class LaneState:
         """Leave queries to other lanes, when all that is to be told of them here has been told."""
         if self._telling is None:
             return
-        safe = self.matcher.safe
+        safe = self.matcher.watermark
         done = self._telling.handed_over(watermark if safe is None else min(safe, watermark), self.sequencer.released)
         leaving = [number for number in done if number not in self.head.gone]
         if leaving:
@@ -259,7 +259,7 @@ class LaneState:
     @property
     def due(self) -> int | None:
         """The time that must pass for something to happen here: any, when matches may wait for it."""
-        if self.head.watermark is not None and self.matcher.safe is not None:
+        if self.head.watermark is not None and self.matcher.watermark is not None:
             return self.head.watermark
         return self.sequencer.first_held
 
@@ -313,7 +313,7 @@ class LaneState:
         head = self.head
         latest = max(head.reached.values(), default=None)
         oldest = self.matcher.oldest()
-        operators = {operator.name: operator for operator in self.matcher.operators()}
+        operators = {operator.name: operator for operator in self.matcher.operator_stats()}
         did = [list(one.since(self._reported.get(name))) for name, one in operators.items()]
         self._reported = operators
         standing = {

@@ -28,7 +28,7 @@ _COUNT = struct.Struct("<q")
 
 
 @dataclass(frozen=True)
-class Run:
+class SortedRun:
     """`ends`, `starts`, `ranks`: those of all events of the chunk, sorted; `events.positions` are places in them.
 
     Where positions do not matter, these are the lane's own events only.
@@ -70,11 +70,11 @@ class RunRow:
         ends, starts, _ = decode_times(self.times)
         return 0 if starts is ends else int((ends - starts).max())
 
-    def run(self, trigger: int = 0) -> Run:
+    def run(self, trigger: int = 0) -> SortedRun:
         """The run in it."""
         ends, starts, ranks = decode_times(self.times)
         origin = (self.source, trigger, self.part, self.chunk)
-        return Run(origin, ends, starts, unpack_events(self.events, ends, starts), ranks)
+        return SortedRun(origin, ends, starts, unpack_events(self.events, ends, starts), ranks)
 
 
 def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
@@ -101,22 +101,22 @@ def pack_count(count: int) -> bytes:
     return _COUNT.pack(count)
 
 
-def pack_run(run: Run) -> bytes:
+def pack_run(run: SortedRun) -> bytes:
     """The run as bytes, as it waits in the state of a stream."""
     times = encode_times(run.ends, run.starts, run.ranks)
     return _HEAD.pack(*run.origin, len(times)) + times + pack_events(narrow(run.events))
 
 
-def unpack_run(data: bytes) -> Run:
+def unpack_run(data: bytes) -> SortedRun:
     """The run that `pack_run` made into these bytes."""
     *origin, length = _HEAD.unpack_from(data)
     split = _HEAD.size + length
     ends, starts, ranks = decode_times(data[_HEAD.size : split])
     events = unpack_events(data[split:], ends, starts)
-    return Run((origin[0], origin[1], origin[2], origin[3]), ends, starts, events, ranks)
+    return SortedRun((origin[0], origin[1], origin[2], origin[3]), ends, starts, events, ranks)
 
 
-def cut_run(run: Run, begin: int) -> Run:
+def cut_run(run: SortedRun, begin: int) -> SortedRun:
     """The run without its first `begin` events."""
     if not begin:
         return run
@@ -124,7 +124,7 @@ def cut_run(run: Run, begin: int) -> Run:
     ends = run.ends[begin:]
     starts = ends if run.starts is run.ends else run.starts[begin:]
     ranks = run.ranks if isinstance(run.ranks, int) else run.ranks[begin:]
-    return Run(run.origin, ends, starts, move(events, events.positions - begin), ranks, run.used + begin)
+    return SortedRun(run.origin, ends, starts, move(events, events.positions - begin), ranks, run.used + begin)
 
 
 def move(events: EventBatch, positions: Int64s) -> EventBatch:

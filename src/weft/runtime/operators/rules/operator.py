@@ -16,7 +16,7 @@ from weft.kernels.warming import compile_first
 from weft.plan.dropping import losable_types
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.data.matches import MatchBatch
-from weft.runtime.operators.operator import TOGETHER, Run, named
+from weft.runtime.operators.operator import TOGETHER, Operator, named
 from weft.runtime.operators.rules.compile import RuleCompiler
 from weft.runtime.operators.rules.index import IndexBuilder, Way
 from weft.runtime.operators.rules.inputs import TypeCoder, taken
@@ -30,7 +30,7 @@ from weft.runtime.store.pages import Paging
 PATIENCE = 1 << 22  # candidates that are looked at until Ctrl-C gets its turn
 
 
-class RuleRun(Run):
+class RuleOperator(Operator):
     """The rules of a layer over one stream of events."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -89,7 +89,7 @@ class RuleRun(Run):
         for number, rule in enumerate(self._all):
             self._compile(number, rule)
         self._lay()
-        self.memory.list_anew()
+        self.memory.rebuild_lists()
         self._make_series_anew()
 
     def _make_series_anew(self) -> None:
@@ -107,7 +107,7 @@ class RuleRun(Run):
         self._reach = joint_reach(own for own, rule in zip(self._reaches, self.rules, strict=True) if rule is not None)
         self._is_laid = False
 
-    def reform(self, queries: Mapping[int, Rule]) -> None:
+    def replace_queries(self, queries: Mapping[int, Rule]) -> None:
         """Go on with rules, by place, that differ in the order of their look-backs only: they keep the same."""
         for place, rule in queries.items():
             self.rules[place] = self._all[place] = rule
@@ -248,7 +248,7 @@ class RuleRun(Run):
         return self._outputs.has_one_form
 
     @property
-    def safe(self) -> int | None:
+    def watermark(self) -> int | None:
         """Rules fire at the current event, so no rule has to be asked individually."""
         return None
 
@@ -262,7 +262,7 @@ class RuleRun(Run):
         return self.memory.held
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """See `Run.drop_oldest`: the events that rules look back at are the evictable state."""
+        """See `Operator.drop_oldest`: the events that rules look back at are the evictable state."""
         self._require_laid()
         present = [rule for rule in self.rules if rule is not None]
         types = {self._layout.type(name): name for name in sorted(losable_types(present, names))}

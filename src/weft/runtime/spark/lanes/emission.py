@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.runtime.data.matches import MatchBatch
-from weft.runtime.lanes.owning import last_positions
+from weft.runtime.lanes.ownership import last_positions
 from weft.runtime.spark.jobs.generations import Generation
 from weft.runtime.spark.jobs.handover import Handover
 from weft.runtime.spark.packing.runs import Origin
@@ -18,7 +18,7 @@ from weft.runtime.spark.watermark import END_OF_TIME
 Points = dict[str, list[int]]
 
 
-class Telling:
+class EmissionFilter:
     """Of one lane of a generation.
 
     `points`: by trigger, the time and the position at which all events of the triggers up to it had gone on. They are
@@ -71,7 +71,9 @@ class Telling:
         return [number for number, border in borders.items() if border is not None and come[number] >= border]
 
 
-def _after(piece: MatchBatch, over: Handover | None, telling: Telling, unbounded: bool = True) -> npt.NDArray[np.bool_]:
+def _after(
+    piece: MatchBatch, over: Handover | None, telling: EmissionFilter, unbounded: bool = True
+) -> npt.NDArray[np.bool_]:
     """Which matches end at a border or after it."""
     if over is None:
         return np.full(len(piece), unbounded)

@@ -39,7 +39,7 @@ class _Candidate:
     row: int
 
 
-class HeldMatches:
+class PendingMatches:
     """Matches of one query, held until no earlier start and no later event can change whether they count."""
 
     def __init__(self, query: Query, names: Names) -> None:
@@ -51,7 +51,7 @@ class HeldMatches:
         self._floors: dict[int, tuple[int, int]] = {}
 
     @property
-    def safe(self) -> int | None:
+    def watermark(self) -> int | None:
         """The earliest end of a match that may come out later."""
         return min((int(part.ends.min()) for part, _ in self._parts), default=None)
 

@@ -16,7 +16,7 @@ from weft.runtime.classify.layer_keys import Keys, SharedKey
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.data.matches import MatchBatch
-from weft.runtime.operators.operator import EARLIEST, Run, named
+from weft.runtime.operators.operator import EARLIEST, Operator, named
 from weft.runtime.operators.situations.beginnings import Beginning
 from weft.runtime.operators.situations.keyed import KeyedRun
 from weft.runtime.operators.situations.report import Reporter
@@ -25,7 +25,7 @@ from weft.runtime.store.pages import Array, Paging, pages_below, pages_under
 from weft.runtime.store.size import bytes_of
 
 
-class SituationRun(Run):
+class SituationOperator(Operator):
     """The situations of a layer. `fed`: some of the events are derived."""
 
     def __init__(
@@ -48,7 +48,7 @@ class SituationRun(Run):
         """The situations."""
         return self._queries
 
-    def reform(self, queries: Mapping[int, SituationQuery]) -> None:
+    def replace_queries(self, queries: Mapping[int, SituationQuery]) -> None:
         """Go on with situations, by place, that differ in what is worked out early, or found once for several, only."""
         self._queries = tuple(queries.get(place, query) for place, query in enumerate(self._queries))
         for place, query in queries.items():
@@ -60,7 +60,7 @@ class SituationRun(Run):
                 length = query.situation.context.bound
                 ready = None if part.time is None or length is None else part.time + length
                 self._beginnings[first.query] = Beginning(_part(first, self._predicates, self._keys, {}), ready)
-            part.reform(query, None if first is None else self._beginnings[first.query].ends)
+            part.replace_queries(query, None if first is None else self._beginnings[first.query].ends)
         firsts = [situation_op(0, query, fed=self._fed).beginning for query in self._queries]
         used = {first.query for first in firsts if first is not None}
         for query in self._beginnings.keys() - used:
@@ -123,7 +123,7 @@ class SituationRun(Run):
         for stage, reporter in self._stages:
             yield from _reported(reporter, stage.finish(last))
 
-    def certain(self, place: int) -> int | None:
+    def watermark_of(self, place: int) -> int | None:
         """Return the output watermark of a situation: no further match ends earlier.
 
         An event that is longer than the partition it opens completes an absence in the past. How far back that can be
@@ -154,7 +154,7 @@ class SituationRun(Run):
         return bytes_of(*(part for query, part in pairs if query.name == name), without=(SharedKey, Keys, Predicates))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """See `Run.drop_oldest`. What several begin with is dropped with the rest, where all of them may lose some."""
+        """See `Operator.drop_oldest`. Drop what several begin with, too, where all of them may lose some."""
         own = [
             (query.name, part) for query, part in zip(self._queries, self._parts, strict=True) if query.name in names
         ]

@@ -14,9 +14,9 @@ from weft.runtime.data.matches import MatchBatch
 from weft.runtime.lanes.slices import Mask, own
 
 
-def owned(found: Iterator[MatchBatch], lane: Lane | None) -> Iterator[MatchBatch]:
+def filter_owned(found: Iterator[MatchBatch], lane: Lane | None) -> Iterator[MatchBatch]:
     """The matches that it falls to this lane to tell."""
-    if lane is None or not tells_some(lane):
+    if lane is None or not emits_subset(lane):
         yield from found
         return
     for batch in found:
@@ -25,7 +25,7 @@ def owned(found: Iterator[MatchBatch], lane: Lane | None) -> Iterator[MatchBatch
             yield batch if len(rows) == len(batch) else batch.take(rows)
 
 
-def tells_some(lane: Lane) -> bool:
+def emits_subset(lane: Lane) -> bool:
     """Whether a lane finds matches that another one tells."""
     return isinstance(lane.split, BySlice) or (isinstance(lane.split, Replicated) and lane.split.by_start)
 

@@ -30,13 +30,13 @@ from weft.runtime.operators.automaton.advancing import AutomatonRun
 from weft.runtime.operators.automaton.candidates import Candidates
 from weft.runtime.operators.automaton.fields import Fields, selected_fields
 from weft.runtime.operators.automaton.found import Found, joined
-from weft.runtime.operators.automaton.held import HeldMatches
 from weft.runtime.operators.automaton.pages import load_node_page, load_row_page, node_pages, row_pages
+from weft.runtime.operators.automaton.pending import PendingMatches
 from weft.runtime.operators.automaton.selection import Selector
 from weft.runtime.operators.automaton.sessions import SessionTracker
 from weft.runtime.operators.automaton.shares import RankShare
 from weft.runtime.operators.automaton.windows import WindowKeys, window_of
-from weft.runtime.operators.operator import Run
+from weft.runtime.operators.operator import Operator
 from weft.runtime.store.pages import Growing, Paging, pages_below, pages_under
 from weft.runtime.store.size import bytes_of
 
@@ -69,7 +69,7 @@ class QueryRun:
         self.fields = Fields(query, fields, automaton.labels) if reads else None
         waits = any(part is not None for part in (query.skip, query.unless, query.session, query.top))
         self.sessions = SessionTracker(query) if query.session is not None else None
-        self.held = HeldMatches(query, self.names) if waits else None
+        self.held = PendingMatches(query, self.names) if waits else None
         self.out_of_order = 0
         self.horizon = tecs.NEVER
         self.time = 0  # no further event ends before
@@ -77,10 +77,10 @@ class QueryRun:
         self._texts_bound = LEAST_TEXTS
         self._saved = 0  # nodes below this id are in a snapshot
 
-    def reform(self, query: Query) -> None:
+    def replace_queries(self, query: Query) -> None:
         """Go on with a query that differs in the order of its conditions only."""
         self.query = query
-        self.run.reform(build_automaton(query))
+        self.run.replace_queries(build_automaton(query))
 
     def push(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> Iterator[MatchBatch]:
         """The matches that end in the batch."""
@@ -245,7 +245,7 @@ class QueryRun:
         )
 
 
-class RegularRun(Run):
+class AutomatonOperator(Operator):
     """The regular queries of a layer. But for those held, their matches are certain with the event that ends them."""
 
     spans = True
@@ -275,13 +275,13 @@ class RegularRun(Run):
                 run.key.users.remove(run)
         self._numbers, self._runs = [number for number, _ in kept], [run for _, run in kept]
 
-    def reform(self, queries: Mapping[int, Query]) -> None:
+    def replace_queries(self, queries: Mapping[int, Query]) -> None:
         """Go on with queries, by place, that differ in the order of their conditions only."""
         known = {run.query.name: run for run in self._runs}
         for query in queries.values():
             run = known.get(query.name)
             if run is not None:
-                run.reform(query)
+                run.replace_queries(query)
         self._queries = tuple(queries.get(place, query) for place, query in enumerate(self._queries))
 
     def bytes_of_query(self, name: str) -> int:
@@ -289,7 +289,7 @@ class RegularRun(Run):
         return bytes_of(*(run for run in self._runs if run.query.name == name), without=(SharedKey,))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """See `Run.drop_oldest`."""
+        """See `Operator.drop_oldest`."""
         own = [run for run in self._runs if run.query.name in names]
         return Counter({run.query.name: run.drop_oldest(limit // len(own)) for run in own})
 
@@ -321,10 +321,10 @@ class RegularRun(Run):
         for run in self._runs:
             yield from run.finish()
 
-    def certain(self, place: int) -> int | None:
+    def watermark_of(self, place: int) -> int | None:
         """The earliest end of a match of the query that is held; None: none is."""
         held = self._held.get(place)
-        return None if held is None else held.safe
+        return None if held is None else held.watermark
 
     @property
     def counters(self) -> dict[str, int]:

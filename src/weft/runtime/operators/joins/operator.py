@@ -42,12 +42,12 @@ from weft.runtime.operators.joins.operators import (
 )
 from weft.runtime.operators.joins.pages import chain_arrays, growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.operators.joins.sweep import LEAST_ROWS, sweep_graph
-from weft.runtime.operators.occurrence_store import Arena, Columns
-from weft.runtime.operators.operator import TOGETHER, Run
-from weft.runtime.store.event_buffer import Kept
+from weft.runtime.operators.occurrence_store import Columns, OccurrenceStore
+from weft.runtime.operators.operator import TOGETHER, Operator
+from weft.runtime.store.event_buffer import EventBuffer
 from weft.runtime.store.pages import Paging
 from weft.runtime.store.size import bytes_of
-from weft.runtime.watching.triggers import OperatorStanding
+from weft.runtime.watching.triggers import OperatorStats
 
 Mask = npt.NDArray[np.bool_]
 PIECE = 1 << 16  # matches reported at a time
@@ -81,7 +81,7 @@ def _binds_again(pattern: Composite) -> bool:
     )
 
 
-class GraphRun(Run):
+class JoinOperator(Operator):
     """The composite queries of a layer, as one graph."""
 
     def __init__(self, graph: Graph, predicates: Predicates, keys: Keys, lane: Lane | None = None) -> None:
@@ -94,10 +94,10 @@ class GraphRun(Run):
         self.operators = build_operators(build)
         for operator in self.operators:
             operator.link(build)
-        self.arena = Arena(self._columns.names, self._code)
+        self.arena = OccurrenceStore(self._columns.names, self._code)
         self.running = Running(self.arena, self.operators, BEGINNING)
         self.outputs = [QueryOutput(output) for output in graph.outputs]
-        self.kept = Kept(self._shown())
+        self.kept = EventBuffer(self._shown())
         self.sweep_at = LEAST_ROWS
         self.paging = Paging()
         self._events_at_once = FIRST_EVENTS
@@ -145,9 +145,9 @@ class GraphRun(Run):
         for output in self.outputs:
             yield from self._report(output)
 
-    def certain(self, place: int) -> int:
+    def watermark_of(self, place: int) -> int:
         """Further matches of a query end then or later."""
-        return self.operators[self.outputs[place].node].safe
+        return self.operators[self.outputs[place].node].watermark
 
     def oldest(self) -> int | None:
         """The first event that is kept."""
@@ -158,7 +158,7 @@ class GraphRun(Run):
         return bytes_of(self, without=(SharedKey, Keys, Predicates))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """See `Run.drop_oldest`."""
+        """See `Operator.drop_oldest`."""
         return drop_oldest(self, limit, names)
 
     @property
@@ -166,10 +166,10 @@ class GraphRun(Run):
         """The occurrences that operators keep."""
         return sum(operator.waiting for operator in self.operators)
 
-    def standings(self, where: str, received: int, emitted: int) -> list[OperatorStanding]:
+    def operator_stats(self, where: str, received: int, emitted: int) -> list[OperatorStats]:
         """Of each operator: what its inputs emitted is what it received; those without inputs look at all events."""
         return [
-            OperatorStanding(
+            OperatorStats(
                 f"{where}.{number}: {node_text(self.graph, number)}",
                 sum(self.operators[place].emitted for place in operator.inputs) if operator.inputs else received,
                 operator.emitted,
@@ -304,7 +304,7 @@ class GraphRun(Run):
     def _ready(self, output: QueryOutput) -> Int64s:
         """The rows that a query has not reported yet and that are certain."""
         operator = self.operators[output.node]
-        ready = self.arena.before(operator.given()[output.taken :], operator.safe)
+        ready = self.arena.before(operator.given()[output.taken :], operator.watermark)
         output.taken += len(ready)
         return ready
 
