@@ -1,7 +1,7 @@
 """Row patterns: SQL's MATCH_RECOGNIZE, a regular expression over rows in which the preferred match counts.
 
 Expressions are in a normal form: every reference to a row of the match is an `At`, every fold over rows of the match
-a `RowAggregate`; below these, `RowField` and `RowLabel` speak of the one row at hand, and neither is nested in
+a `RowAggregate`; below these, `RowField` and `RowLabel` read the current row, and neither is nested in
 another. So `PREV(LAST(A.x + 1, 2), 3)` is `At(x + 1, ("A",), offset=2, shift=-3)`, a column `x` is `At(x)`, and
 `CLASSIFIER(U)` is `At(RowLabel(), members of U)`. Subsets are resolved to their members. Above, there are scalars.
 

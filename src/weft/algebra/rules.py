@@ -5,7 +5,7 @@ An event has one *time*: its instant, or the end of its interval. A rule is trie
 combination that is selected. A firing is a match of the rule and at the same time an event of the type that the
 rule defines, at the terminator's time, which all rules see.
 
-Conditions read the *event at hand* (an `Attribute` without a variable) and the events already bound to variables.
+Conditions read the *current event* (an `Attribute` without a variable) and the events already bound to variables.
 An attribute that is missing has no value, and a comparison with it is false.
 """
 

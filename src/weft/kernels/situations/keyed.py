@@ -3,7 +3,7 @@
 Per key and slot there is a chain of rows, newest first. A row is kept only while some row of the slot before it ends
 before it starts, so every walk from the last slot down to the first gives a matching set: enumeration takes time
 linear in its output. The event that completes a sequence is always the newest, so the last slot keeps no rows; the
-event at hand has the row after all others.
+current event has the last row.
 """
 
 from __future__ import annotations

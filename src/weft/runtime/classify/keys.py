@@ -285,7 +285,7 @@ def _hash_column(
 
 
 def _hash_digits(column: Column, wanted: Has, first: Hashes, second: Hashes) -> None:
-    """Hash the wanted numbers whose values no float has: integers as such, others by their digits."""
+    """Hash the wanted numbers that no float represents: integers directly, decimals by their digits."""
     rows = unnamed_rows(column)
     rows = rows[wanted[rows] != 0]
     if not len(rows):

@@ -68,7 +68,7 @@ def _add(column: Column, words: UInt64s) -> None:
 
 
 def _add_digits(column: Column, rows: npt.NDArray[np.int64], words: UInt64s) -> None:
-    """Add numbers whose values no float has: integers as such, others by their digits."""
+    """Add numbers that no float represents: integers directly, decimals by their digits."""
     numbers = digits_at(column, rows)
     is_whole = np.array([number == int(number) and -(2**63) <= number < 2**63 for number in numbers], np.uint8)
     wholes = np.array([int(number) if fit else 0 for number, fit in zip(numbers, is_whole, strict=True)], np.int64)

@@ -1,7 +1,7 @@
-"""How much is shed of the events that get through a full queue, and whether it gains time to look at them for that.
+"""The share of events to shed after a full queue, and whether examining them for shedding saves time.
 
-To find out which events matter least takes time as well. Where matching takes hardly more, it is better to match all
-events that are read, and leave out others unread: so both ways are tried, and that is taken which loses less.
+Finding the least important events takes time as well. Where matching hardly costs more, it is better to match all
+events that are read and to drop the rest unread: both ways are tried, and the one that loses fewer matches is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Looking:
         self._times = 0
 
     def next_share(self, *, is_losing: bool, is_calm: bool) -> float:
-        """The share of the events at hand to be shed; 0: they are not looked at."""
+        """Return the share of the queued events to shed; 0 means that they are not examined."""
         if is_losing:
             self._share = min(MOST, self._share + STEP)
         elif is_calm:
@@ -34,8 +34,7 @@ class Looking:
 
     @property
     def _gains(self) -> bool:
-        """Whether so many more events are read that more matches are found, if shedding by what matters loses half as
-        many as its share."""
+        """Return whether shedding by importance yields more matches, assuming it loses half as many as its share."""
         if False not in self._seconds or True not in self._seconds:
             return False in self._seconds  # what is not known yet is tried
         return self._seconds[True] < self._seconds[False] * (1 - self._share / 2)

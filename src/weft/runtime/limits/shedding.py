@@ -42,8 +42,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shed:
-    """When events are left out, and which: `share` of them always; those `above` so many of a batch; or as many as keep
-    the work on a batch below so many `seconds`.
+    """When to shed events, and which: always a `share` of them; those `above` a number per batch; or as many as keep
+    the work on a batch below a number of `seconds`.
 
     `policy`: what matters least (`utility`), any (`random`), or the first of a batch (`oldest`).
     """
@@ -228,7 +228,7 @@ class Progress:
         return depth
 
     def look(self, whole: EventBatch, fits: Mask) -> Seen:
-        """The events that fit, which of them go on with a match, and how much each matters."""
+        """Return the events that fit, which of them continue a match, and the importance of each."""
         picked = np.flatnonzero(fits.any(axis=0))
         columns = {name: column for name, column in whole.columns.items() if name in self._read}
         batch, fits = blocks.take(replace(whole, columns=columns, rows=None), picked), fits[:, picked]

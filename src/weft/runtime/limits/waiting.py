@@ -1,7 +1,7 @@
-"""Events that wait to be matched, in bounded room: what does not fit is left out unread, the oldest first.
+"""A bounded queue of events to be matched: when it is full, the oldest are dropped unread.
 
-Only such events are left out whose loss never invents a match. What they leave is a gap: the events around it keep the
-numbers that they have in the stream, so that windows of so many events end where they do.
+Only events whose loss never adds a match are dropped. They leave a gap: the remaining events keep their numbers in the
+stream, so that windows counted in events end where they should.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Piece:
     numbers: Int64s | None = None  # which of the pushed these are; None: all
 
     def thinned(self, risky: Risky, type: str) -> Piece:
-        """Of all that were pushed, the events that must not be left out."""
+        """Return only the events that must not be dropped."""
         rows = _rows_of(self.events, risky, type)
         if isinstance(self.events, list) or not len(rows):
             return Piece([self.events[row] for row in rows], self.pushed, rows)
@@ -71,7 +71,7 @@ class Waiting:
             self._thin.append(after)
 
     def take(self, most: int) -> list[Piece]:
-        """The oldest pieces, of about so many events."""
+        """Return the oldest pieces, with about `most` events."""
         taken: list[Piece] = []
         count = 0
         while (self._thin or self._whole) and (not taken or count < most):
@@ -83,7 +83,7 @@ class Waiting:
 
 
 def joined(pieces: Iterable[Piece]) -> tuple[list[Any], Int64s | None, int]:
-    """The events of all pieces, which numbers they have (None: one after the other), and how many were pushed."""
+    """Return the events of all pieces, their numbers (None if consecutive), and how many were pushed."""
     events: list[Any] = []
     numbers: list[Int64s] = []
     total, gaps = 0, False

@@ -1,7 +1,7 @@
-"""Queries that come and go over one stream of events, each with the state of its own time.
+"""Queries that are deployed and removed over one stream of events, each with state since its deployment.
 
-A deployment adds operators to the matcher that sees the events from then on: what is there keeps its state and its
-answer. Rules of all deployments run from the same tables, since they see what others define.
+A deployment adds operators to the matcher, which see events from then on; running queries keep their state and their
+results. Rules of all deployments run from the same tables, since they see each other's events.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from weft.stored import Plain, from_plain, to_plain
 
 @dataclass(eq=False)
 class Deployed:
-    """One query at work: its number, for good, and the attributes that its deployment reads."""
+    """One running query: its permanent number, and the attributes that its deployment reads."""
 
     query: AnyQuery
     number: int
@@ -149,7 +149,7 @@ class Deployments:
         return self._matcher.bytes_of_query(name)
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """Drop the oldest of what waits for some queries beyond so many bytes."""
+        """Evict the oldest partial matches of queries that exceed `limit` bytes."""
         return self._matcher.drop_oldest(limit, names)
 
     def seconds_of_query(self, name: str) -> float:
@@ -211,7 +211,7 @@ class Deployments:
         self.columns = frozenset().union(*{deployed.columns for deployed in present})
 
     def check_readers(self, added: Iterable[AnyQuery]) -> None:
-        """What runs already has not waited for what comes now. Rules see each other's events whenever they came."""
+        """Refuse types that running queries already read. Rules see each other's events regardless of order."""
         for query in added:
             for deployed in self.present:
                 reader = deployed.query
@@ -223,7 +223,7 @@ class Deployments:
 
 
 def _check_followers(kept: Iterable[Deployed], gone: Collection[Deployed]) -> None:
-    """What stays must not look at what goes, but rules at rules: they no longer see events of it then."""
+    """Refuse to remove queries that remaining ones read, except rules read by rules."""
     for deployed in kept:
         reader = deployed.query
         for other in gone:

@@ -1,7 +1,7 @@
 """Many conditions over a batch of events: which events satisfy each.
 
-A condition that asks for a constant is looked at only where events have that constant. The others are evaluated
-together, over whole columns.
+A condition that requires a constant is evaluated only for events with that constant, the rest together, over whole
+columns.
 """
 
 from __future__ import annotations

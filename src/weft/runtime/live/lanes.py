@@ -1,7 +1,7 @@
-"""Deployed queries in several lanes, which work on each batch at once: strategy `query`, for programs that change.
+"""Deployed queries in several lanes, which process each batch concurrently: strategy `query`, for changing programs.
 
-Queries that feed each other are in one lane; others go where the fewest are. Each lane sees all events, and its kernels
-run without the interpreter's lock. What is found is the same as in one lane.
+Queries that feed each other are in one lane; a new one goes to the lane with the fewest. Each lane sees all events, and
+its kernels run without the interpreter's lock. The matches are the same as in one lane.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LANES = "lanes"  # what a structure of several lanes has, and of one has not
 
 
 class LanedDeployments:
-    """The same as `Deployments`, in so many lanes and threads."""
+    """The same as `Deployments`, in several lanes and threads."""
 
     def __init__(self, lanes: int, threads: int, choices: Choices = DEFAULT) -> None:
         self._choices = choices
@@ -144,7 +144,7 @@ class LanedDeployments:
         return sum(lane.bytes_of_query(name) for lane in self._lanes)
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """Drop the oldest of what waits for some queries beyond so many bytes in all lanes together."""
+        """Evict the oldest partial matches of queries that exceed `limit` bytes in all lanes together."""
         parts = (lane.drop_oldest(limit // len(self._lanes), names) for lane in self._lanes)
         return sum(parts, Counter[str]())
 
@@ -192,7 +192,7 @@ class LanedDeployments:
 
 
 def deployments_of(lanes: int | None, threads: int | None, choices: Choices) -> Deployments | LanedDeployments:
-    """What holds queries in so many lanes and threads; each is as many as the other if it is not said."""
+    """Return the deployments for a number of lanes and threads; each number defaults to the other."""
     if (lanes or threads or 1) == 1:
         return Deployments(choices)
     return LanedDeployments(lanes or threads or 1, threads or lanes or 1, choices)

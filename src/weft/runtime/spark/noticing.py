@@ -1,7 +1,7 @@
-"""What a batch shows that is probably not meant: known when the first action on its matches is over, and told then.
+"""Warnings about a batch, which are known after the first action on its matches, and shown then.
 
-Matches are a frame, so nothing runs until the user asks for something. So the actions of frames and of their writers
-are watched; a plan tells by the name of an observation whether its matches were among what was worked out.
+Matches are a frame, so nothing is computed until an action. So the actions of frames and of their writers are watched;
+the name of an observation in the plan shows whether its matches were part of the computation.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _pending: list[Noticed] = []
 
 @dataclass(frozen=True)
 class Noticed:
-    """An observation of a batch whose matches nobody has asked for yet."""
+    """An observation of a batch whose matches have not been computed yet."""
 
     name: str
     found: Observation
@@ -89,7 +89,7 @@ class Counts:
 def noticed(
     output: DataFrame, program: Program, *, rejects: bool, of_frame: bool = True, left_out: Sequence[str] = ()
 ) -> tuple[DataFrame, Counts]:
-    """The same rows, counted; what they say besides matches is told after the first action that works them out.
+    """Return the same rows, counted; warnings are shown after the first action that computes them.
 
     `rejects`: the user is given the events that cannot be read. `of_frame`: events come from a frame, whose partitions
     have no order of their own. `left_out`: the counters of what limits leave out by query.
@@ -151,7 +151,7 @@ def _values(item: Noticed) -> dict[str, Any]:
 
 
 def notice_later(output: DataFrame, counted: Column, tells: Callable[[dict[str, Any]], None]) -> DataFrame:
-    """The same rows; after the first action that works them out, what was counted in them is told."""
+    """Return the same rows; after the first action that computes them, the counts are reported."""
     name = _PREFIX + uuid.uuid4().hex
     item = Noticed(name, Observation(name), None, False, tells)
     frame = output.observe(item.found, counted)
@@ -162,7 +162,7 @@ def notice_later(output: DataFrame, counted: Column, tells: Callable[[dict[str, 
 
 
 def watch_actions(frame: DataFrame) -> None:
-    """See to it that what was noticed is told, whoever asks for the matches."""
+    """Ensure that warnings are shown, whichever action computes the matches."""
     for kind, names in ((type(frame), _OF_FRAMES), (type(frame.write), _OF_WRITERS)):
         if not getattr(kind, _WATCHED, False):
             for name in names:

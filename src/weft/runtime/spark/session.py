@@ -127,7 +127,7 @@ def start_workers(session: SparkSession) -> None:
 
 
 def _silence(session: SparkSession) -> None:
-    """What Spark's Python processes print goes to Java's standard error, and is of no use; errors are logged.
+    """Discard output of Spark's Python processes, which goes to Java's standard error; errors are logged.
 
     So is the stack trace that a thread of Spark's prints here when its Java process dies: who works with it says so.
     """

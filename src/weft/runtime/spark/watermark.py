@@ -13,13 +13,14 @@ _MILLISECOND = NANOSECONDS["ms"]
 
 @dataclass(frozen=True)
 class Lateness:
-    """Who decides what is late. An event that ends before the watermark is late; one that waits goes on once it does.
+    """The rule for lateness: an event that ends before the watermark is late; a pending one is released when it ends
+    before it.
 
-    `delay` ticks: the watermark is the largest end seen so far less the delay, of the source that is behind the
-    others if there are several; it moves when a trigger's events are all in, so the order inside a trigger never
-    makes an event late. `delay` None: Spark's watermark.
+    `delay` ticks: the watermark is the largest end seen so far less the delay, of the slowest source if there are
+    several; it moves when a trigger's events are all in, so the order inside a trigger never makes an event late.
+    `delay` None: Spark's watermark.
 
-    Each partition of a topic has a time of its own, so that a backlog in one is not late because of another.
+    Each partition of a topic has a separate time, so that a backlog in one is not late because of another.
     """
 
     delay: int | None

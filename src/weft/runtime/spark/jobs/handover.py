@@ -1,8 +1,8 @@
-"""Queries that go over to other lanes, when a run is started again with another number of them or another strategy.
+"""Queries that move to other lanes, when a run is restarted with another number of lanes or another strategy.
 
-The new lanes know nothing of the events so far. When those have all gone on, and as much more has passed as a match
-reaches back, they know all that decides about a match: up to there the old lanes tell what they find, and the new ones
-from there on. Then the old ones end.
+The new lanes have seen none of the earlier events. Once these have been released, and the time that a match reaches
+back has passed, the new lanes know everything that decides about a match: until then the old lanes emit matches, and
+afterwards the new ones. Then the old ones end.
 """
 
 from __future__ import annotations

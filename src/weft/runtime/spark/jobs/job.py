@@ -68,7 +68,7 @@ class Job:
 
     @cached_property
     def counts_positions(self) -> bool:
-        """Whether lanes must know positions in the whole input: they are told, or queries depend on them.
+        """Whether lanes need positions in the whole input, because they are shown or queries depend on them.
 
         Lanes of a stream follow its time by the times of all events.
         """
@@ -137,10 +137,10 @@ def job_of(
     adapts: tuple[Program, Choices] | None = None,
     positions: bool = True,
 ) -> Job:
-    """The job of a plan, with so many lanes for queries that can be split.
+    """Return the job of a plan, with `shares` lanes for queries that can be split.
 
-    `partitions`: how many there are for grouped data; as many as lanes unless it is said. `positions`: whether they
-    are told.
+    `partitions`: how many there are for grouped data; by default one per lane. `positions`: whether they
+    are shown.
     """
     program = plan.program
     sources = tuple(source.type for source in program.inputs)

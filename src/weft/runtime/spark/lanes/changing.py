@@ -1,4 +1,4 @@
-"""A lane of a stream whose queries may change their form at the beginning of a trigger, and go on with it later."""
+"""A lane of a stream whose queries may change their form at the beginning of a trigger."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Changing:
         self._numbers = [self._adapting.renumbered(number) for number in self._numbers]
 
     def watched(self) -> Plain:
-        """What was seen of the events so far: `restored` goes on with it, whatever process the lane is in then."""
+        """Return the measurements so far, from which `restored` continues in any process."""
         return self._adapting.saved()
 
     def saved(self) -> str | None:

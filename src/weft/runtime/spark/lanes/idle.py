@@ -27,7 +27,7 @@ def idle_names(
 
 
 def silent_sources(silent: Iterable[str], rows: Iterable[RunRow]) -> list[str]:
-    """The sources of files that are idle after these rows: those that are told to be, until they send something."""
+    """Return the file sources that are idle after these rows: those reported as idle, until they send events."""
     found = dict.fromkeys(silent)
     found |= {str(row.source): None for row in rows if row.chunk == SILENCE}
     spoke = {str(row.source) for row in rows if row.chunk >= 0 and row.first is not None}

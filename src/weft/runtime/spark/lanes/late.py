@@ -1,4 +1,4 @@
-"""Late events as rejects: each is reported once, by one lane, with what was read of it."""
+"""Late events as rejects: each is reported once, by one lane, with the attributes that were read."""
 
 from __future__ import annotations
 

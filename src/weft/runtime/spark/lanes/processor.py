@@ -52,7 +52,7 @@ class MapPages:
 class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not checked
     """Takes a lane's runs trigger by trigger and gives the output, many rows packed into one, in a column of that name.
 
-    Output goes on while it is found: a trigger may have more matches than fit into memory. Spark calls its methods by
+    Output is streamed: a trigger may have more matches than fit into memory. Spark calls its methods by
     their parameters' names, and takes frames of pandas one by one; rows it would collect first.
     """
 
@@ -81,7 +81,7 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
         yield from self._finish(state, taken, lane)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """Spark's watermark has passed what was waited for here."""
+        """Handle Spark's watermark passing the time that the lane waits for."""
         lane = int(key[0])
         if not self._job.has_lane(lane):  # of queries that have ended
             return

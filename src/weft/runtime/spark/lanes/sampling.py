@@ -1,4 +1,4 @@
-"""Lanes for the heavy keys of a Spark frame, as its first rows show them: a job of its own."""
+"""Lanes for the heavy keys of a Spark frame, found in its first rows by a separate job."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class LaneState:
 
     @classmethod
     def _begun(cls, job: Job, lane: Lane, matcher: Matcher) -> LaneState:
-        """A new lane, with what waits in the seed of its generation."""
+        """Return a new lane, with the pending events in the seed of its generation."""
         count, shared = job.beginnings(lane)
         head = Head() if job.seed is None else _head(job.seed.head)
         head = replace(head, lanes=count, shared=shared, gone=[], points={}, form=None, timer=None, used={})
@@ -208,9 +208,9 @@ class LaneState:
         self.sequencer.add(run)
 
     def go_on(self) -> Iterator[pa.RecordBatch]:
-        """Match the events that the watermark has passed, and what waited for time to pass.
+        """Match the events that the watermark has passed, and advance time.
 
-        Every lane is given the watermark of the whole stream, so no key waits for events of its own.
+        Every lane is given the watermark of the whole stream, so no key waits for its own events.
         """
         watermark = self.head.watermark
         if watermark is None:
@@ -237,7 +237,7 @@ class LaneState:
         self._hand_over(watermark)
 
     def _hand_over(self, watermark: int) -> None:
-        """Leave queries to other lanes, when all that is to be told of them here has been told."""
+        """Leave queries to other lanes, once all their matches that belong here are emitted."""
         if self._telling is None:
             return
         safe = self.matcher.watermark
@@ -305,10 +305,10 @@ class LaneState:
         self._sizes.pop(name, None)
 
     def report(self, lane_id: int) -> pa.RecordBatch:
-        """How the lane stands after a trigger, as a row of the output.
+        """Return the statistics of the lane after a trigger, as a row of the output.
 
         `held` events wait for the watermark; `behind` is how many events ago the oldest came that a later match may
-        tell of (0: nothing waits), and `lag` the ticks from the watermark to the latest event.
+        contain (0: none is pending), and `lag` the ticks from the watermark to the latest event.
         """
         head = self.head
         latest = max(head.reached.values(), default=None)
@@ -336,14 +336,14 @@ class LaneState:
 
 
 def seed_of(head: bytes, runs: Iterable[bytes]) -> Seed:
-    """Where a new lane begins, by the pages of one that has seen all: its events are not for others."""
+    """Return the seed of a new lane, from the pages of one that has seen the whole stream, without its events."""
     used = _head(head).used
     waiting = [cut_run(run, used.get(_name(run.origin), 0)) for run in map(unpack_run, runs)]
     return Seed(head, tuple(pack_run(replace(run, events=blocks.slice(run.events, 0, 0))) for run in waiting))
 
 
 def _refuse_others(head: Head, count: int, shared: str) -> None:
-    """Refuse the state of a stream with other lanes: their events would be those of others."""
+    """Refuse the state of a stream with a different number of lanes, since events would be routed differently."""
     if head.lanes not in (0, count):
         raise UsageError(
             f"the checkpoint is of a stream with {head.lanes} lanes in all, and this one has {count}: "

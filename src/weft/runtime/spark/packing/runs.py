@@ -97,7 +97,7 @@ def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
 
 
 def pack_count(count: int) -> bytes:
-    """A number of events, as one lane is told it."""
+    """Return a number of events, as sent to one lane."""
     return _COUNT.pack(count)
 
 

@@ -136,7 +136,7 @@ class _Splitter:
         return f"{_PREFIX}column_{len(self.before) - 1}"
 
     def _shifted(self, node: RowExpression) -> str | None:
-        """A neighbour of the row at hand, by a window function."""
+        """Return a neighbour of the current row, by a window function."""
         if not isinstance(node, At):
             return None
         text = spark_text(node.argument, lambda _: None)

@@ -50,7 +50,7 @@ class RowPatternProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is
         yield from self._go_on(lane, timerValues, late)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """Spark's watermark has passed what was waited for here."""
+        """Handle Spark's watermark passing the time that the key waits for."""
         yield from self._go_on(self._load(), timerValues, 0)
 
     def close(self) -> None:

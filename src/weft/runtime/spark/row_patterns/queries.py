@@ -60,14 +60,14 @@ def sql_table(
 def row_pattern_frame(
     frame: DataFrame, source: SourceText, *, tell: Told | None = None, max_steps: int = MOST_STEPS
 ) -> DataFrame:
-    """The result of what stands between the parentheses of one clause, over one frame."""
+    """Return the result of the text between the parentheses of one clause, over one frame."""
     return clause_frame(frame, source, whole_clause(source), tell=tell, max_steps=max_steps)
 
 
 def clause_frame(
     frame: DataFrame, source: SourceText, clause: LocatedClause, *, tell: Told | None, max_steps: int
 ) -> DataFrame:
-    """The result of one clause over what stands before it."""
+    """Return the result of one clause over its input relation."""
     query, findings = compile_clause(source, clause, _columns(frame.schema))
     if tell is not None and findings:
         tell(findings)

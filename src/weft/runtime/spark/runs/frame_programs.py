@@ -1,7 +1,7 @@
-"""A streaming DataFrame whose program changes: what its checkpoint knows of the programs before, and the job after.
+"""A streaming DataFrame whose program changes: the earlier programs in its checkpoint, and the resulting job.
 
-When the frame is made nobody knows whether its query will be started. So nothing is written then: lanes keep what runs
-with their state (`Job.record`), and it changes with the first trigger that is completed.
+When the frame is created, it is unknown whether its query will be started. So nothing is written then: lanes keep the
+running program with their state (`Job.record`), and it changes with the first completed trigger.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPERATOR = "transformWithState"  # how Spark calls ours, in one of its versions
 
 
 def recorded(job: Job, written: Program, strategy: str | None, wanted: int) -> Job:
-    """The job of a stream that begins: its lanes keep what runs."""
+    """Return the job of a stream that begins: its lanes record the running program."""
     begun = first_generation(written.queries, job.plan, job.lanes)
     return replace(job, record=_record(strategy, wanted, [begun.to_plain()]))
 

@@ -97,7 +97,7 @@ class Inputs:
         formats: Mapping[str, str],
         readers: Mapping[str, Reader],
     ) -> pa.Schema:
-        """The columns of events; kept in a file for when a run goes on."""
+        """Return the columns of events; they are kept in a file for when a run is resumed."""
         kept = Path(options.checkpoint).absolute() / "weft" / "columns"
         waits = options.until == "stopped"
         if not self.connected:
@@ -126,7 +126,7 @@ class Inputs:
     ) -> FileStream:
         """The stream of files; with it come the end, and the clock for what is connected.
 
-        With sources besides files the end comes last, in a query of its own: it must not come before them.
+        With sources besides files the end comes last, in a separate query: it must not come before them.
         """
         idle = self.idle(options)
         return FileStream(
@@ -148,7 +148,7 @@ class Inputs:
     def runs(
         self, session: SparkSession, stream: FileStream, job: Job, options: RunOptions, *, last: bool = False
     ) -> DataFrame:
-        """The runs of all sources. `last`: all that is there comes at once, before the end."""
+        """Return the runs of all sources. With `last`, all available data comes at once, before the end."""
         session.dataSource.register(WeftFiles)
         files = session.readStream.format(FORMAT).option("stream", stream.packed()).load()
         more = {"at_once": None} if last else {}

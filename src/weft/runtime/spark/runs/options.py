@@ -21,12 +21,12 @@ MAX_AHEAD = 86_400.0  # seconds
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a continuous run goes.
+    """Options of a continuous run.
 
-    `until`: "stopped" goes on until it is stopped; "read" ends when the files that are there are read, and events
-    behind the watermark go on waiting in the checkpoint; "complete" then declares the stream complete, so that they
+    `until`: "stopped" runs until it is stopped; "read" ends when the files that are there are read, and events
+    behind the watermark stay in the checkpoint; "complete" then declares the stream complete, so that they
     are matched too: after that every event is late.
-    An event waits until every source has passed its time. `idle_after`: a source without a new file for so many
+    An event waits until every source has passed its time. `idle_after`: a source without a new file for that many
     seconds ("rate": by the rate that the program declares for it) is not waited for. When all are silent nothing waits,
     and time has come as far as the last event and no further: what comes afterwards in order is not late.
     """

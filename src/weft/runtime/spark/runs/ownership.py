@@ -1,8 +1,8 @@
-"""Who writes to a checkpoint: one process at a time, which others can see, and take over from when it is gone.
+"""Ownership of a checkpoint: one process writes to it, and another can replace it only when it is gone.
 
-`weft/owner.json` names the host, the process and an epoch, which grows with every owner. An owner gives a sign of life
-every few seconds by touching the file. One who finds another epoch there has been taken over from: it writes nothing
-more. Processes of one host are known to be gone when they are; those of others when they have been silent for a minute.
+`weft/owner.json` names the host, the process and an epoch, which grows with every owner. An owner touches the
+file every few seconds as a heartbeat. An owner that finds another epoch there has been replaced, and stops writing.
+Processes on the same host are checked directly; remote ones are considered gone after a minute of silence.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ class Ownership:
 
     @property
     def epoch(self) -> int | None:
-        """The number of this owner among all that there were; None: it is none."""
+        """The number of this owner, or None if it is not the owner."""
         return None if self._mine is None else self._mine.epoch
 
     def acquire(self) -> None:
-        """Become the owner; refuse if another is at work."""
+        """Become the owner; refuse if another process is active."""
         if self._mine is not None:
             return
         before = read_owner(self._path)

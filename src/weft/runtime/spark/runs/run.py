@@ -152,16 +152,16 @@ class ContinuousRun:
         return [query.name for query in self._told]
 
     def become(self, program: Program, written: Program, counted: frozenset[str] = frozenset()) -> str:
-        """Let another program take this one's place when the trigger at work is done; what it keeps, line by line.
+        """Let another program take this one's place when the trigger in progress is done; what it keeps, line by line.
 
-        When something is wrong with it an error says so, and the one before goes on.
+        When something is wrong with it an error says so, and the previous program keeps running.
         """
         before = self._program, self._written, self.options
         self._program, self._written, self.options = program, written, replace(self.options, counted=counted)
         try:
             self.options.limits.guard(self._planned(program, 0).queries)
             self.stop()
-            kept = self.kept()  # when the trigger at work is done, which may be the first
+            kept = self.kept()  # when the trigger in progress is done, which may be the first
             self._restart()
         except WeftError:
             self._program, self._written, self.options = before
@@ -246,7 +246,7 @@ class ContinuousRun:
             self._query = self._begin()
 
     def stop(self, patience: float = 30.0) -> None:
-        """Finish the trigger at work, if that does not take too long, and stop."""
+        """Finish the trigger in progress, unless that takes too long, and stop."""
         self._again, self._ends = None, True
         if self._query is not None:
             stop_query(self._query, patience)
@@ -275,7 +275,7 @@ class ContinuousRun:
         return Reading(how.time, how.type, time_unit=unit, order=how.order, key=how.key)
 
     def _first_job(self, chosen: Plan, wanted: int, shape: Shape | None = None) -> Job:
-        """The job of a run that begins with a plan, and so many lanes."""
+        """Return the job of a run that begins with a plan and a number of lanes."""
         how = self.options
         partitions, adapts = how.partitions, how.adapts
         return job_of(chosen, self._reading, wanted, partitions=partitions, streaming=True, shape=shape, adapts=adapts)
@@ -314,7 +314,7 @@ class ContinuousRun:
         return successive_job(job, self._program, after.generations, stand.seed)
 
     def _moves(self, before: Sequence[Generation], kept: Mapping[str, Any], plan: Plan) -> tuple[Move, ...]:
-        """The queries that are to have other lanes, if others are asked for than the checkpoint knows of."""
+        """Return the queries that move to other lanes, if the requested lanes differ from those in the checkpoint."""
         lanes, strategy = self.options.lanes, self.options.strategy
         if lanes in (None, kept["lanes"]) and strategy in (None, kept.get("strategy")):
             return ()

@@ -1,4 +1,4 @@
-"""Where lanes begin that are new in a stream that has begun: as far as the others have come, by the saved state."""
+"""Seeds of new lanes in a running stream: the progress of the existing lanes, from the saved state."""
 
 from __future__ import annotations
 

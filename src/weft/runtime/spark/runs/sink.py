@@ -36,7 +36,7 @@ PIECE = 1 << 26  # bytes of matches in a file that a task writes
 class FileSink:
     """A folder of matches and one of rejects. A file appears under its name only when it is whole.
 
-    With a `writer`, matches go there instead, and the folder has those of the trigger at work, if they are many.
+    With a `writer`, matches go there instead, and the folder has those of the trigger in progress, if they are many.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""What a task of a trigger does with its output: a little goes to the driver, more is put into files by the task.
+"""Output of a task in a trigger: small output goes to the driver, large output into files written by the task.
 
-So a trigger may have more matches than any process can hold. A task writes files under names that nobody reads, and
-tells the driver of them, which gives them their names when all tasks are done.
+So a trigger may have more matches than any process can hold. A task writes temporary files and
+reports them to the driver, which renames them when all tasks are done.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SinkWork:
         return "event" if self.shape is None else "rejected"
 
     def divided(self, rows: pa.Table | pa.RecordBatch) -> tuple[pa.Table, pa.Table, pa.Table]:
-        """Rows of the output: matches with their own columns, rejects, and all that is neither."""
+        """Split rows of the output into matches with their own columns, rejects, and the rest."""
         own = MATCH_SCHEMA if self.shape is None else self.shape.schema
         output = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
         found, reason = pc.is_valid(output["query"]), pc.is_valid(output["reason"])

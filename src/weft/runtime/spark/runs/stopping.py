@@ -1,4 +1,4 @@
-"""A query that is to stop: it finishes the trigger at work, and it does not matter if its Java has ended already."""
+"""Stopping a query: it finishes the trigger in progress, even if its Java process has ended already."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LOG = logging.getLogger("weft.run")
 
 
 def stop_query(query: StreamingQuery, patience: float) -> None:
-    """Let the trigger at work end, if that does not take too long, and stop.
+    """Let the trigger in progress end, if that does not take too long, and stop.
 
-    Who stops a service sends the signal to all its processes, so that Java may end first: what was committed is in the
-    checkpoint, and the run goes on from there.
+    A service manager signals all processes, so that Java may end first: committed work is in the checkpoint, and the
+    run resumes from there.
     """
     try:
         limit = time.monotonic() + patience

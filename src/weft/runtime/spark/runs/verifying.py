@@ -16,7 +16,7 @@ _MAGIC = b"crc\0"
 
 
 def find_damage(checkpoint: str) -> str | None:
-    """The first file that is not what was written, by name and what is wrong with it; None: all are whole."""
+    """Return the name and the damage of the first file that differs from the original, or None."""
     folder = Path(checkpoint).absolute()
     try:
         check_logs(checkpoint)

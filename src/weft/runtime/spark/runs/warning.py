@@ -39,13 +39,13 @@ class Late:
 
 
 def _tell_standstill(standstill: Standstill, trigger: Trigger) -> None:
-    """Log a source that holds the others back, and time that stands still."""
+    """Log a source that blocks the rest, and a watermark that does not advance."""
     for line in standstill.look(trigger):
         LOG.warning("%s", line)
 
 
 def _tell_changes(changes: Changes, trigger: Trigger) -> None:
-    """Log the files that were found to have changed; their rejects tell of them, too."""
+    """Log the files that were found to have changed; they are rejected, too."""
     for found in changes.new():
         if found.grown is not None:
             LOG.warning("the file %s %s", found.path, change_of(found.grown))

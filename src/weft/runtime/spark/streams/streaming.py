@@ -43,7 +43,7 @@ def match_stream(
 
     An event waits until the watermark has passed its end: Spark's, if the frame has one on its time column,
     else the largest time seen less `delay` ticks. Arrival order is that of triggers, partitions and rows.
-    `warns`: tell of rejects while the stream runs. `kafka`: the frame has Kafka's records.
+    `warns`: warn about rejects while the stream runs. `kafka`: the frame has Kafka's records.
     """
     lateness = lateness_of(schema, job, delay) if kafka is None else kafka.lateness(job, delay)
     runs = run_frame(frame, job, schema) if kafka is None else kafka.runs(job)
@@ -74,7 +74,7 @@ def packed_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFram
 
 
 def with_watermark(output: DataFrame, job: Job) -> DataFrame:
-    """The same rows, with Spark's watermark on the end of matches: what comes after knows how far time has come.
+    """The same rows, with Spark's watermark on the end of matches: downstream operators see the progress of time.
 
     In one trigger the operator gives the matches whose end the watermark has passed since the trigger before, so none
     is late for an operator that comes after it.
@@ -89,7 +89,7 @@ def observed(output: DataFrame, counts: Observation | str, *more: Column, left_o
     """The same rows, counted: in an observation, or under a name among the `observedMetrics` of a stream's progress.
 
     Besides matches, late and unreadable events: those taken, those that wait for the watermark, the bytes of state and
-    what was left out within limits, by query, too, in counters that are called so; and `more`.
+    what was left out within limits, by query, too, in counters of these names; and `more`.
     """
     late = F.col("reason").startswith("late: ")
     told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col(_told(output)))
