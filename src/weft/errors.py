@@ -90,6 +90,10 @@ class UsageError(WeftError, TypeError):
     """The API or the command line was called in a way that cannot work."""
 
 
+class InternalError(RuntimeError):
+    """A defect of weft: something it promises to itself does not hold."""
+
+
 class BudgetError(InputError):
     """A program needs more than its budget lets it have."""
 

@@ -19,6 +19,7 @@ from weft.optimizer.joins import best_joins, joins_of
 from weft.optimizer.keys import key_name
 from weft.optimizer.rules.lift_plain_conditions import lift_plain_conditions
 from weft.optimizer.rules.order_overlap import order_overlap
+from weft.optimizer.rules.rebracket_each import rebracket_each
 from weft.optimizer.rules.rebracket_next import rebracket_next
 from weft.optimizer.rules.reorder_union import branches_of, reorder_union
 from weft.optimizer.rules.spread_key import spread_key
@@ -144,9 +145,9 @@ class _Choosing:
         joins = joins.with_operands(operands)
 
         def best(costs: Costs) -> Composite:
-            return joins.bracketed(best_joins(joins, costs))
+            return rebracket_each(joins, best_joins(joins, costs))
 
-        now = self._taken(joins.bracketed(joins.shape), [("rebracket_each", best(self._costs))])
+        now = self._taken(rebracket_each(joins, joins.shape), [("rebracket_each", best(self._costs))])
         return self._compared("rebracket_each", now, best)
 
     def _taken(self, before: Composite, steps: Iterable[tuple[str, Composite]]) -> Composite:

@@ -25,27 +25,33 @@ from weft.algebra.query import AnyQuery, Query
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import Elapsed, conjuncts
+from weft.errors import InternalError
 from weft.tree import Node
 
 
 def check_unchanged(before: Composite, after: Composite, rule: str) -> None:
-    """Raise AssertionError when a rule changed what must stay."""
-    assert sorted(before.variables) == sorted(after.variables), f"{rule} changed the variables"
-    assert Counter(_fixed(before)) == Counter(_fixed(after)), f"{rule} changed events, bounds of time or picks"
-    assert _asked(before) == _asked(after), f"{rule} changed conditions"
+    """Raise InternalError when a rule changed what must stay."""
+    _require(sorted(before.variables) == sorted(after.variables), rule, "changed the variables")
+    _require(Counter(_fixed(before)) == Counter(_fixed(after)), rule, "changed events, bounds of time or picks")
+    _require(_asked(before) == _asked(after), rule, "changed conditions")
 
 
 def check_query(before: AnyQuery, after: AnyQuery, rule: str) -> None:
-    """Raise AssertionError when a rule changed what a query gives: its name, outputs, window, policies, variables."""
-    assert type(before) is type(after), f"{rule} made something else of a query"
+    """Raise InternalError when a rule changed what a query gives: its name, outputs, window, policies, variables."""
+    _require(type(before) is type(after), rule, "made something else of a query")
     kept = [{name: value for name, value in vars(one).items() if name in _GIVEN} for one in (before, after)]
-    assert kept[0] == kept[1], f"{rule} changed what {before.name!r} gives"
-    assert _variables(before) == _variables(after), f"{rule} changed the variables of {before.name!r}"
+    _require(kept[0] == kept[1], rule, f"changed what {before.name!r} gives")
+    _require(_variables(before) == _variables(after), rule, f"changed the variables of {before.name!r}")
     if isinstance(before, Rule) and isinstance(after, Rule):
-        assert Counter(before.lookbacks) == Counter(after.lookbacks), f"{rule} changed look-backs of {before.name!r}"
+        _require(Counter(before.lookbacks) == Counter(after.lookbacks), rule, f"changed look-backs of {before.name!r}")
     if isinstance(before, SituationQuery) and isinstance(after, SituationQuery):
         same = replace(after.situation, split=before.situation.split, shared=before.situation.shared)
-        assert same == before.situation, f"{rule} changed policies"
+        _require(same == before.situation, rule, "changed policies")
+
+
+def _require(holds: bool, rule: str, what: str) -> None:
+    if not holds:
+        raise InternalError(f"the optimizer's rule {rule} {what}: please report it, and run with optimize=False")
 
 
 _GIVEN = {field.name for kind in get_args(AnyQuery) for field in fields(kind)} - {

@@ -1,8 +1,8 @@
-"""The optimiser: the ordered tuple of rules for regular patterns, and the way of every query through it."""
+"""The optimizer: all rules in their order by kind of query, and their application to each query."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from weft.algebra.patterns import Correlate, Pattern
 from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
+from weft.errors import InternalError
 from weft.optimizer.chains import Refusal
 from weft.optimizer.chooser import choose
 from weft.optimizer.cost.known import resolve_statistics
@@ -21,11 +22,18 @@ from weft.optimizer.invariants import check_query
 from weft.optimizer.prefixes import share_prefixes
 from weft.optimizer.rules.drop_always_where import drop_always_where
 from weft.optimizer.rules.flatten_predicate import flatten_predicate
+from weft.optimizer.rules.lift_plain_conditions import lift_plain_conditions
 from weft.optimizer.rules.merge_where import merge_where
 from weft.optimizer.rules.order_conditions import order_conditions
 from weft.optimizer.rules.order_lookbacks import order_lookbacks
+from weft.optimizer.rules.order_overlap import order_overlap
 from weft.optimizer.rules.push_where_into_events import push_where_into_events
+from weft.optimizer.rules.rebracket_each import rebracket_each
+from weft.optimizer.rules.rebracket_next import rebracket_next
+from weft.optimizer.rules.reorder_union import reorder_union
+from weft.optimizer.rules.share_prefix import share_prefix
 from weft.optimizer.rules.split_sequence import split_sequence
+from weft.optimizer.rules.spread_key import spread_key
 from weft.optimizer.sharing import keep_shared
 from weft.optimizer.splits import late_work, quick_split, split_inequalities
 from weft.optimizer.trace import Inequality, QueryTrace, Rewrite, Trace
@@ -35,7 +43,8 @@ from weft.tree import Node, deep
 
 Rewriting = Callable[[Node], Node]
 
-RULES: tuple[Rewriting, ...] = (
+# Rules for regular patterns that always pay, applied in this order until nothing changes.
+REGULAR_RULES: tuple[Rewriting, ...] = (
     push_where_into_events,
     # After pushing: filters that were apart meet at the event they are about.
     merge_where,
@@ -44,6 +53,22 @@ RULES: tuple[Rewriting, ...] = (
     # Last: flattening may show that a filter is empty.
     drop_always_where,
 )
+# Every rule, in the order in which it is applied to queries of its kind; those not above are chosen by cost.
+RULES: Mapping[type[AnyQuery], tuple[Callable[..., object], ...]] = {
+    Query: (*REGULAR_RULES, order_conditions),
+    # For each operator, operands first; a sequence is rebracketed after its key is spread and conditions are lifted.
+    CompositeQuery: (
+        spread_key,
+        lift_plain_conditions,
+        rebracket_next,
+        rebracket_each,
+        reorder_union,
+        order_overlap,
+    ),
+    # Prefixes are shared between the situations of a program, after each of them is split.
+    SituationQuery: (split_sequence, share_prefix),
+    Rule: (order_lookbacks,),
+}
 PREDICATE_RULES = (flatten_predicate,)  # the others look at patterns only
 WORTH = 1.1  # how many times as much look-backs must cost for another order
 # A pass that still changes something after this many is a rule that undoes another.
@@ -203,11 +228,11 @@ def _regular(query: Query, cost: float) -> QueryTrace:
     pattern, rewrites = query.pattern, list[Rewrite]()
     for _ in range(PASSES):
         before = pattern
-        for rule in RULES:
+        for rule in REGULAR_RULES:
             pattern = _applied(rule, pattern, query, rewrites)
         if pattern == before:
             return QueryTrace(query, replace(query, pattern=pattern), cost, cost, tuple(rewrites))
-    raise AssertionError(f"the rules do not come to rest on query {query.name!r}")
+    raise InternalError(f"the rules of the optimizer do not reach a fixed point on query {query.name!r}")
 
 
 def _ordered(found: QueryTrace, costs: Costs) -> QueryTrace:
@@ -251,7 +276,8 @@ def _applied(rule: Rewriting, pattern: Pattern, query: Query, rewrites: list[Rew
     after = pattern.transform(rule, within=None if rule in PREDICATE_RULES else Pattern)
     if after is pattern or after == pattern:
         return pattern
-    assert isinstance(after, Pattern), f"{rule.__name__} made something else of a pattern"
+    if not isinstance(after, Pattern):
+        raise InternalError(f"the optimizer's rule {rule.__name__} made something else of a pattern")
     check_query(replace(query, pattern=pattern), replace(query, pattern=after), rule.__name__)
     rewrites.append(Rewrite(rule.__name__, pattern, after))
     return after
