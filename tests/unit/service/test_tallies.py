@@ -15,6 +15,9 @@ from weft.cli.main import app
 from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.running import registry
+from weft.runtime.execution.threaded_matcher import Crew
+from weft.runtime.lanes.ownership import counts_own, own_events
+from weft.runtime.lanes.routing import shares
 from weft.runtime.watching.tallies import Tallies, Tallying
 from weft.runtime.watching.triggers import Standing, Trigger
 from weft.statistics import Statistics
@@ -56,6 +59,25 @@ def test_lanes_with_events_of_their_own_add_up_and_copies_do_not() -> None:
     assert added(*([one, one] for one in own)).rates == {type_: 2 * rate for type_, rate in alone.rates.items()}
     assert added(*([one, one] for one in copies)).rates == alone.rates
     assert added(*([one, one] for one in copies)).selectivity == alone.selectivity
+
+
+@pytest.mark.parametrize("strategy", ["key", "slice", "replicate", "rank"])
+def test_all_lanes_together_count_each_event_once(strategy: str) -> None:
+    text = "SELECT * WHERE A AS a ; B AS b FILTER a[x] = b[x] PARTITION BY [x] WITHIN 1 second"
+    if strategy == "replicate":
+        text = 'topology "t" external A(x: int) < "a" [1.0] external B(x: int) < "b" [1.0] q(*): A/a ;?[dur < 9] B/b'
+    program, _ = compile_text(text, language="step" if strategy == "replicate" else "ceql")
+    chosen = plan(program, strategy=strategy)
+    (batch,) = event_batches([EVENTS], chosen)
+    crew = Crew(chosen, chosen.lanes_for(3))
+    crew.gather(batch)  # slices are as long as the events say
+    told = []
+    for lane, events in zip(crew.lanes, shares(batch, crew.lanes), strict=True):
+        counting = Tallying(program, apart=counts_own(lane))
+        counting.look(events, own_events(events, lane))
+        told.append(counting.told())
+    seconds = (EVENTS[-1]["ts"] - EVENTS[0]["ts"]) / 1000
+    assert added(told).rates == {"A": pytest.approx(200 / seconds), "B": pytest.approx(100 / seconds)}
 
 
 def test_a_run_writes_what_it_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

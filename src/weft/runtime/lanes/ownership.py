@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.by_slice import BySlice
-from weft.plan.partitioning.replicated import Replicated
+from weft.plan.partitioning.replicated import OWN, Replicated
 from weft.plan.partitioning.splits import Lane
-from weft.runtime.data.events import Int64s
+from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.lanes.slices import Mask, own
 
@@ -23,6 +26,27 @@ def filter_owned(found: Iterator[MatchBatch], lane: Lane | None) -> Iterator[Mat
         rows = np.flatnonzero(_is_own(batch, lane))
         if len(rows):
             yield batch if len(rows) == len(batch) else batch.take(rows)
+
+
+def counts_own(lane: Lane | None) -> bool:
+    """Whether each event is counted by exactly one of the lanes that see it."""
+    split = None if lane is None else lane.split
+    return isinstance(split, ByKey | BySlice) or (isinstance(split, Replicated) and not split.by_start)
+
+
+def own_events(events: EventBatch, lane: Lane | None) -> EventBatch:
+    """The events that a lane counts: its own ones, without those that it sees as copies."""
+    if lane is None or not len(events) or not counts_own(lane):
+        return events
+    if isinstance(lane.split, BySlice):
+        places = events.ends if lane.split.unit == "time" else events.positions
+        mask = own(places, lane.split, lane.share, lane.shares)
+    elif isinstance(lane.split, Replicated) and OWN in events.columns:
+        marks: Any = events.columns[OWN].booleans
+        mask = np.asarray(marks.fill_null(False))
+    else:
+        return events
+    return events if mask.all() else blocks.take(events, np.flatnonzero(mask))
 
 
 def emits_subset(lane: Lane) -> bool:

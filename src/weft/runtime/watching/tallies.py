@@ -19,21 +19,21 @@ Asked = tuple[int, int]  # of how many events a condition is true, and of how ma
 
 
 class Tallying:
-    """Counts for one lane. All events count by type; conditions are asked of the first ones of each batch."""
+    """Counts for one lane. All its own events count by type; conditions are asked of the first ones of each batch."""
 
     def __init__(self, program: Program, *, apart: bool) -> None:
         self._measure = Measure(program, apart=True, ties=False)
-        self._apart = apart  # no other lane sees its events
+        self._apart = apart  # no other lane counts its own events
         self._types: Counter[str] = Counter()
         self._told: dict[str, Asked] = {}  # up to now
         self._times: tuple[int, int] | None = None
 
-    def look(self, batch: EventBatch) -> None:
-        """Take note of events."""
+    def look(self, batch: EventBatch, own: EventBatch | None = None) -> None:
+        """Take note of events; `own` are those that are counted (None: all), the others are copies."""
         if len(batch):
             first = int(batch.starts[0]) if self._times is None else self._times[0]
             self._times = first, int(batch.ends[-1])
-            counts = pc.value_counts(batch.types)
+            counts = pc.value_counts((batch if own is None else own).types)
             for type_, count in zip(*(counts.field(part).to_pylist() for part in (0, 1)), strict=True):
                 self._types[type_ or ""] += count
             self._measure.look(blocks.slice(batch, 0, PIECE))

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import UsageError
-from weft.plan.partitioning.by_key import ByKey
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.data import blocks
 from weft.runtime.data.events import Int64s
 from weft.runtime.execution.matcher import Matcher
+from weft.runtime.lanes.ownership import counts_own, own_events
 from weft.runtime.reading.fronts import reach
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.job import Job, Seed
@@ -108,7 +108,8 @@ class LaneState:
         self.results = Results(matcher, job.query_names, job.shape, self.guard, *told)
         self._changing = changing
         chosen = job.plan if own is None else own.plan
-        self._tallying = Tallying(chosen.program, apart=lane is not None and isinstance(lane.split, ByKey))
+        self._tallying = Tallying(chosen.program, apart=counts_own(lane))
+        self._lane = lane
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
         self._sizes: dict[str, int] = {}  # of the pages in the store
         self._record: str | None = None  # the job's, as it is stored
@@ -221,7 +222,7 @@ class LaneState:
             self._telling.note(self.sequencer.held, watermark, self.sequencer.released)
         kept = released if self.guard is None else self.guard.events(released, self.matcher)
         for number, events in enumerate(blocks.pieces(kept)):
-            self._tallying.look(events)
+            self._tallying.look(events, own_events(events, self._lane))
             if self._changing is not None:
                 self._changing.look(events, first=number == 0)
             if not self.job.empty:
