@@ -116,9 +116,10 @@ def _slot_by_slot(layer: Layer) -> Layer:
     return replace(layer, operators=tuple(operators))
 
 
-def _stream(
+def simulated(
     types: int = 8, rates: Mapping[str, float] | None = None, domains: Mapping[str, Domain] | None = None
 ) -> Simulated:
+    """Events of so many types, with their rates and the domains of their IDs."""
     own = {f"E{n}": RATE for n in range(1, types + 1)} | dict(rates or {})
     return Simulated(own, ("ID",), {"ID": (0, 100), **(domains or {})}, ticks_per_second=1e6)
 
@@ -132,8 +133,8 @@ def _whole(scale: float) -> Iterator[Row]:
         for repeated in ("first", "last"):
             events = max(FEW, int(count * scale))
             chosen = planned(pairs(types, repeated), plain=False)
-            Simulation(chosen, "P", _stream(types), FEW).run((1,))  # what is not compiled yet is compiled now
-            one = Simulation(chosen, "P", _stream(types), events).run((1,))
+            Simulation(chosen, "P", simulated(types), FEW).run((1,))  # what is not compiled yet is compiled now
+            one = Simulation(chosen, "P", simulated(types), events).run((1,))
             name = f"pairs, {types} types, {repeated}, {events:,} events in a window"
             yield row(name, one.throughput, "events/s", goal=">= 200000")
             yield row(f"{name}: latency, mean", one.latency, "ms")
@@ -146,7 +147,7 @@ def _growth(scale: float) -> Iterator[Row]:
     for count in (1_000, 4_000, 8_000):
         events = max(200, int(count * scale))
         plain, blocks = (
-            Simulation(planned(pairs(), plain=plain), "P", _stream(), events).run((1,)) for plain in (True, False)
+            Simulation(planned(pairs(), plain=plain), "P", simulated(), events).run((1,)) for plain in (True, False)
         )
         assert plain.found == blocks.found
         yield row(f"pairs, {events:,} events in a window, plain", plain.throughput, "events/s")
@@ -164,7 +165,7 @@ def _table(name: str, events: int, *, plain: bool, types: int = 8) -> Iterator[R
     late: list[float] = []
     for early in range(types // 2):
         split = f"{early}:{types // 2 - early}"
-        mean = _mean(early, events, _stream(types), plain=plain, types=types)
+        mean = mean_of(early, events, simulated(types), plain=plain, types=types)
         found[split] = TuningPoint(mean.latency, mean.throughput)
         late.append(mean.looked_late)
         printed = "document: {} events/s, {} ms".format(*DOCUMENT[split]) if types == 8 else ""
@@ -191,20 +192,22 @@ def _table(name: str, events: int, *, plain: bool, types: int = 8) -> Iterator[R
 
 def _sensitivity(name: str, events: int, *, plain: bool) -> Iterator[Row]:
     """How the split 2:2 changes with rates and IDs."""
-    base = _mean(2, events, _stream(), plain=plain)
+    base = mean_of(2, events, simulated(), plain=plain)
     for case, (rates, domains, printed) in SENSITIVITY.items():
-        mean = _mean(2, events, _stream(8, rates, domains), plain=plain)
+        mean = mean_of(2, events, simulated(8, rates, domains), plain=plain)
         yield from _rows(f"{case}, {name}", mean, f"document: {printed}", base)
 
 
-def _mean(early: int, events: int, stream: Simulated, *, plain: bool, types: int = 8) -> Measured:
+def mean_of(early: int, events: int, stream: Simulated, *, plain: bool, types: int = 8) -> Measured:
+    """What a rewriting reaches, the mean of some runs."""
     program = linked(types, early) if plain else pairs(types, early=early)
     simulation = Simulation(planned(program, plain=plain), "P", stream, events, settled=2 if plain else 1)
     simulation.run((0,))
     runs = [simulation.run((number,)) for number in range(1, 1 + RUNS)]
 
     def mean(values: Sequence[float]) -> float:
-        return float(np.nanmean(values))
+        known = [value for value in values if not np.isnan(value)]  # nothing was found: no latency
+        return float(np.mean(known)) if known else float("nan")
 
     return Measured(
         mean([one.latency for one in runs]),

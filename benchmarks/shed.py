@@ -24,6 +24,7 @@ PUSH = 1000  # events pushed at a time
 PUSHED = 20_000  # events of a batch of a burst
 ROOM = 200_000  # events that may wait in a burst
 READINGS = 60  # of memory in a burst
+LEAST = 1.0  # seconds of a burst: in less, hardly a piece is sent
 BURST = 10.2  # times the rate that is sustained: a little more, so that what is offered is ten times
 FAR = 86_400_000  # ticks between rounds of a burst: no window is as long
 Row = dict[str, Any]
@@ -42,8 +43,9 @@ def run(scale: float = 1.0) -> Iterator[Row]:
         cards = list(payments(int(100_000 * scale), thefts=max(20, int(200 * scale)), **own))
         yield from recalls(f"fraud{which}", fraud, cards)
         yield from recalls(f"stock{which}", dip, list(trades(int(20_000 * scale), **own)))
-    yield from burst("fraud", fraud, list(payments(100_000, thefts=200)), 60 * scale)
-    yield from burst("stock", dip, list(trades(20_000)), 60 * scale)
+    seconds = max(LEAST, 60 * scale)
+    yield from burst("fraud", fraud, list(payments(100_000, thefts=200)), seconds)
+    yield from burst("stock", dip, list(trades(20_000)), seconds)
 
 
 def recalls(name: str, program: weft.Program, events: list[dict[str, object]]) -> Iterator[Row]:

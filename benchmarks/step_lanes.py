@@ -49,7 +49,7 @@ def parallel(count: int) -> Iterator[Row]:
 def _curve(name: str, pattern: str, share: float, shape: str, count: int) -> Iterator[Row]:
     head = HEAD.format(share, round(1 - share, 3))
     chosen = plan(weft.compile(f"{head}Q(*): {pattern}", language="step"), strategy="replicate")
-    table = _events(count, share, together=2 if "," in pattern else 1)
+    table = step_events(count, share, together=2 if "," in pattern else 1)
     for lanes in (1, 2):  # compiles what either way needs
         work_per_lane(chosen, table.slice(0, 2_000), lanes)
     alone = 0.0
@@ -68,7 +68,7 @@ def _curve(name: str, pattern: str, share: float, shape: str, count: int) -> Ite
     yield row(f"{name}, two threads", count / two / 1e6, "M events/s on the wall", "one thread", one / two)
 
 
-def _events(count: int, share: float, together: int) -> pa.Table:
+def step_events(count: int, share: float, together: int) -> pa.Table:
     """Events of which so many at a time end together; such a share of them is A, the others are B."""
     dice = np.random.default_rng(11)
     kinds = np.where(dice.random(count) < share, "A", "B")

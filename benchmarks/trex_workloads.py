@@ -24,22 +24,52 @@ THRESHOLDS = 100
 
 
 def chains(
-    pick: str, rules: int = 1000, states: int = 2, *, definitions: int = DEFINITIONS, consuming: bool = False
+    pick: str,
+    rules: int = 1000,
+    states: int = 2,
+    *,
+    definitions: int = DEFINITIONS,
+    consuming: bool = False,
+    window: int = 15,
 ) -> str:
-    """The default scenario: sequences of so many events, one type for each state of each definition."""
-    return "\n".join(_chains(pick, rules, states, definitions, consuming))
+    """The default scenario: sequences of so many events, one type for each state of each definition.
+
+    Windows are of so many seconds, one more or less.
+    """
+    return "\n".join(_chains(pick, rules, states, definitions, consuming, window))
 
 
-def _chains(pick: str, rules: int, states: int, definitions: int, consuming: bool) -> Iterator[str]:
+def _chains(pick: str, rules: int, states: int, definitions: int, consuming: bool, window: int) -> Iterator[str]:
     windows = random.Random(1)
     for number in range(rules):
         kind = number % definitions
         names = [f"E{kind}S{state}" for state in range(states)]
         parts = [f"{names[-1]}()"]
         for later, earlier in zip(names[:0:-1], names[-2::-1], strict=True):
-            parts.append(f"{pick} {earlier}() within {windows.randint(14_000, 16_000)} from {later}")
+            parts.append(
+                f"{pick} {earlier}() within {windows.randint(1000 * window - 1000, 1000 * window + 1000)} from {later}"
+            )
         consumed = f" consuming {names[0]}" if consuming else ""
         yield f"define C{kind}(value: int) from {' and '.join(parts)} where value = {names[0]}.value{consumed};"
+
+
+def joined_chains(pick: str, sequences: int, rules: int = 1000) -> str:
+    """Rules of several sequences of two that share their last event, each with a type of its own (TREX 5.2.2)."""
+    windows = random.Random(3)
+    return "\n".join(
+        f"define C{kind}() from E{kind}S0() and "
+        + " and ".join(
+            f"{pick} E{kind}S{one}() within {windows.randint(14_000, 16_000)} from E{kind}S0"
+            for one in range(1, sequences + 1)
+        )
+        + ";"
+        for kind in (number % DEFINITIONS for number in range(rules))
+    )
+
+
+def joined_events(sequences: int, seconds: float, rate: int) -> pa.Table:
+    """Events of all types of such rules, each as likely."""
+    return chain_events(seconds, rate, sequences + 1)
 
 
 def chain_events(seconds: float, rate: int, states: int = 2, definitions: int = DEFINITIONS) -> pa.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -14,7 +15,9 @@ from typing import Annotated, Any
 
 import typer
 
+from weft.api import ProgramWarning
 from weft.cli.console import say, say_json
+from weft.cli.figures import bench_figures
 from weft.drawing.ratios import check_plot, plot_ratios
 from weft.errors import InputError, UsageError, did_you_mean
 
@@ -23,7 +26,9 @@ Row = dict[str, Any]  # case, value, unit, baseline, ratio, and the goal of the 
 
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which; all if none is named.")] = None,
-    scale: Annotated[float, typer.Option(min=0.001, help="How large the work is, against the usual size.")] = 1.0,
+    scale: Annotated[
+        float | None, typer.Option(min=0.001, help="How large the work is, against the usual size.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per figure, on stdout.")] = False,
     nodes: Annotated[bool, typer.Option("--nodes", help="Of `next`: simulate placement on 1 to 40 nodes.")] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Of `trex`: share the rules over so many threads.")] = None,
@@ -32,6 +37,8 @@ def bench(
     part: Annotated[str | None, typer.Option(metavar="NAME", help="Of `spark`: only this part.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ratios into a .png or .svg file.")] = None,
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the benchmarks are.")] = "benchmarks",
+    listed: Annotated[bool, typer.Option("--list", help="Of `figure`: name all figures and tables.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Of `figure`: where CSV and pictures go.")] = Path("figures"),
 ) -> None:
     """Run benchmarks; each ratio is against a baseline measured in the same run.
 
@@ -46,7 +53,18 @@ def bench(
         weft bench scale --strategy slice --lanes 8
 
         weft bench spark --part stream
+
+    The figures and tables of the source documents, each as CSV, PNG and SVG; `figures` makes all at a small scale:
+
+        weft bench figure --list
+
+        weft bench figure next-9 --scale 0.1 --out figures
+
+        weft bench figures
     """
+    if names and names[0] in ("figure", "figures"):
+        bench_figures(names, listed=listed, scale=scale, out=out, as_json=as_json, folder=Path(folder))
+        return
     if plot is not None:
         check_plot(plot)
     found = discover(Path(folder))
@@ -59,7 +77,9 @@ def bench(
         say(f"running {name} …", err=True)
         work = _load(found[name]).run
         given = _accepted(name, work, nodes=nodes, threads=threads, strategy=strategy, lanes=lanes, part=part)
-        fresh = [{"benchmark": name, **row} for row in work(scale, **given)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ProgramWarning)  # queries of the documents, most without bounds
+            fresh = [{"benchmark": name, **row} for row in work(scale or 1.0, **given)]
         rows += fresh
         if as_json:
             for row in fresh:
