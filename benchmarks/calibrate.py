@@ -2,7 +2,7 @@
 
 Lanes run one after the other, and the busiest one says which rate so many tasks take; to these points the forms of the
 document are fitted, and the law of replication behind them; the one that is nearest is kept. A model that is near
-enough to all points is written to the cache folder, where `--lanes auto` and `weft explain --rates` find it.
+enough to all points is written to the cache folder, where `--lanes auto` and `weft explain --tasks` find it.
 """
 
 from __future__ import annotations

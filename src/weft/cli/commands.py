@@ -26,7 +26,7 @@ PLACES = {
     "publish": "weft.cli.services.remote:publish",
     "subscribe": "weft.cli.services.remote:subscribe",
     "deploy": "weft.cli.services.remote:deploy",
-    "stats": "weft.cli.stats:stats",
+    "measure": "weft.cli.measure:measure",
     "tune": "weft.cli.tune:tune",
     "list": "weft.cli.runs:list_runs",
     "show": "weft.cli.runs:show",
@@ -38,7 +38,7 @@ PLACES = {
     "doctor": "weft.cli.setup.doctor:doctor",
 }
 NEEDS_NO_ARROW = ("init", "doctor")
-TAKES_FILES_OF_EVENTS = ("match", "why", "stats")  # several files after one `--events`
+TAKES_FILES_OF_EVENTS = ("match", "why", "measure")  # several files after one `--events`
 
 
 class Commands(UserDict[str, Any]):

@@ -25,7 +25,7 @@ def explain(
     statistics: options.StatisticsFile = None,
     strategy: options.Strategy = None,
     lanes: options.Lanes = None,
-    rates: Annotated[bool, typer.Option("--rates", help="Show rates and tasks of each component.")] = False,
+    rates: Annotated[bool, typer.Option("--tasks", help="Show rates and tasks of each component.")] = False,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="By which tasks are told: `step2012`, or a file.")
     ] = None,
@@ -43,7 +43,7 @@ def explain(
 
         weft explain fire.ceql --stage plan --lanes 4
 
-        weft explain spikes.step --rates
+        weft explain spikes.step --tasks
 
     `optimized` shows every rewrite with the cost before and after it, rewrites that were refused and why, and where
     each rate is from:

@@ -62,7 +62,8 @@ Rejects = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write events that cannot be read here, with the reason.")
 ]
 Shedding = Annotated[
-    float | None, typer.Option("--shed", min=0, max=1, metavar="SHARE", help="Leave this share of events out, if safe.")
+    float | None,
+    typer.Option("--shed-share", min=0, max=1, metavar="SHARE", help="Shed this share of events, if safe."),
 ]
 AllowSinks = Annotated[
     bool, typer.Option("--allow-sinks", help="Let programs write outside their folders, and call functions.")

@@ -95,7 +95,7 @@ Stats = Annotated[bool, typer.Option("--stats", help="Say on stderr what was rea
 ShowProgress = Annotated[bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")]
 Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Rewrite queries into their cheapest form.")]
 StatisticsFile = Annotated[
-    str | None, typer.Option("--statistics", metavar="FILE", help="Rates and selectivities, as `weft stats` writes.")
+    str | None, typer.Option("--statistics", metavar="FILE", help="Rates and selectivities, as `weft measure` writes.")
 ]
 Budgets = Annotated[
     list[str] | None,

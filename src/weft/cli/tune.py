@@ -31,13 +31,14 @@ def tune(
     domain: Annotated[
         list[str] | None, typer.Option(metavar="NAME=A..B", help="Values of an attribute; 0..100. Repeatable.")
     ] = None,
-    distribution: Annotated[str, typer.Option(help="How events come: poisson or uniform.")] = "poisson",
-    events: Annotated[int, typer.Option(min=1, help="Events of a run.")] = EVENTS,
-    runs: Annotated[int, typer.Option(min=2, help="Runs of each split.")] = RUNS,
+    distribution: Annotated[str, typer.Option(help="Arrival of events: poisson or uniform.")] = "poisson",
+    events: Annotated[int, typer.Option("--length", min=1, help="Events of a simulated stream.")] = EVENTS,
+    runs: Annotated[int, typer.Option(min=2, help="Simulated streams for each split.")] = RUNS,
     coefficient: Annotated[
-        float | None, typer.Option("--coefficient", "-C", help="What throughput is scaled by; told by pilot runs.")
+        float | None,
+        typer.Option("--coefficient", "-C", help="Scale of throughput; by default measured by pilot runs."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Where random numbers begin.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
     plot_to: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="A picture of all splits, .png or .svg.")
     ] = None,

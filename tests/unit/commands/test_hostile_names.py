@@ -75,7 +75,7 @@ COMMANDS: dict[str, Command] = {
     "why": lambda at: ["why", str(at / f"good{NAME}.ceql"), "-e", str(at / "events.jsonl"), "--at", "1,3"],
     "test": lambda at: ["test", str(at)],
     "test json": lambda at: ["test", "--json", str(at)],
-    "stats": lambda at: ["stats", str(at / f"doubt{NAME}.ceql"), "-e", str(at / "events.jsonl")],
+    "measure": lambda at: ["measure", str(at / f"doubt{NAME}.ceql"), "-e", str(at / "events.jsonl")],
     "tune": lambda at: ["tune", str(at / f"good{NAME}.ceql"), "--rates", NAME],
     "run": lambda at: ["run", "-q", QUERY, "--source", NAME, "--sink", str(at / "o"), "--checkpoint", str(at / "c")],
     "run nowhere": lambda at: [

@@ -1,4 +1,4 @@
-"""Statistics of events: what `weft.measure` and `weft stats` find, and what becomes of it."""
+"""Statistics of events: what `weft.measure` and `weft measure` find, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TestCommand:
     def run(self, folder: Path, *more: str) -> tuple[int, str]:
         (folder / "q.eql").write_text(QUERY)
         (folder / "e.jsonl").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
-        done = CliRunner().invoke(app, ["stats", str(folder / "q.eql"), "--events", str(folder / "e.jsonl"), *more])
+        done = CliRunner().invoke(app, ["measure", str(folder / "q.eql"), "--events", str(folder / "e.jsonl"), *more])
         return done.exit_code, done.output
 
     def test_what_it_writes_is_what_explain_reads(self, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ class TestCommand:
     def test_no_events_are_nothing_to_measure(self, tmp_path: Path) -> None:
         (tmp_path / "q.eql").write_text(QUERY)
         (tmp_path / "e.jsonl").write_text("")
-        done = CliRunner().invoke(app, ["stats", str(tmp_path / "q.eql"), "--events", str(tmp_path / "e.jsonl")])
+        done = CliRunner().invoke(app, ["measure", str(tmp_path / "q.eql"), "--events", str(tmp_path / "e.jsonl")])
         assert done.exit_code != 0
 
 

@@ -122,7 +122,7 @@ def test_what_cannot_be_tuned(text: str, more: dict[str, object], message: str) 
 def test_the_command_prints_plots_and_writes(tmp_path: Path) -> None:
     program, picture = tmp_path / "pairs.epn", tmp_path / "pairs.svg"
     program.write_text(TEXT)
-    words = ["tune", str(program), "--runs", "2", "--events", "500", "--domain", "k=0..4", "--rates", "A=80,B=40"]
+    words = ["tune", str(program), "--runs", "2", "--length", "500", "--domain", "k=0..4", "--rates", "A=80,B=40"]
     done = CliRunner().invoke(app, [*words, "--plot", str(picture), "--write"])
     assert done.exit_code == 0, done.output
     assert "best by alpha" in done.output

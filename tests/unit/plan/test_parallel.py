@@ -144,7 +144,7 @@ def test_explain_shows_rates_and_tasks(tmp_path: Path) -> None:
     shown = weft.explain(compiled(FRAUD), rates=True, model="step2012")
     assert "7 lanes" in shown
     (tmp_path / "f.step").write_text(FRAUD)
-    command = ["explain", str(tmp_path / "f.step"), "--rates", "--model", "step2012"]
+    command = ["explain", str(tmp_path / "f.step"), "--tasks", "--model", "step2012"]
     assert CliRunner().invoke(app, command).stdout.strip() == shown.strip()
 
 

@@ -84,17 +84,17 @@ def test_a_run_writes_what_it_counted(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("WEFT_RUNS", str(tmp_path / "runs"))
     registration = registry.Registration("night", {})
     runner = CliRunner()
-    assert "no event" in runner.invoke(app, ["stats", "--run", "night"]).output
+    assert "no event" in runner.invoke(app, ["measure", "--run", "night"]).output
     _, told = tallying()
     for number, counted in enumerate(told):
         lane = Standing.from_json({"lane": 0, "taken": 1, "held": 0, "behind": 0, "state_bytes": 0, "counted": counted})
         registration.add(Trigger(number, 1.0, 0.5, 100, 0, 0, {"q": 1}, (lane,)))
     file = tmp_path / "rates.json"
-    assert not runner.invoke(app, ["stats", "--run", "night", "--out", str(file)]).exit_code
+    assert not runner.invoke(app, ["measure", "--run", "night", "--out", str(file)]).exit_code
     assert Statistics.read(file).rates == pytest.approx(weft.measure(EVENTS, TEXT).rates)
-    assert json.loads(runner.invoke(app, ["stats", "--run", "night"]).stdout) == json.loads(file.read_text())
+    assert json.loads(runner.invoke(app, ["measure", "--run", "night"]).stdout) == json.loads(file.read_text())
     assert "A: 6.6" in runner.invoke(app, ["show", "night"]).stdout
-    refused = runner.invoke(app, ["stats", "--run", "night", "--events", "x.jsonl"])
+    refused = runner.invoke(app, ["measure", "--run", "night", "--events", "x.jsonl"])
     assert "leave out the others" in refused.output
 
 

@@ -1,4 +1,4 @@
-"""`weft stats`: what the optimiser wants to know of events, measured in files of them."""
+"""`weft measure`: what the optimiser wants to know of events, measured in files of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from weft.api import measure, together
+from weft import api
 from weft.cli import options
 from weft.cli.console import say_json
 from weft.cli.match import Events, events_of
@@ -18,7 +18,7 @@ from weft.statistics import Statistics, from_json
 Sample = Annotated[int | None, typer.Option(min=1, metavar="N", help="Measure the first N events only.")]
 
 
-def stats(
+def measure(
     programs: options.Programs = None,
     queries: options.Queries = None,
     events: Events = None,
@@ -32,19 +32,19 @@ def stats(
 ) -> None:
     """Measure rates by type and how often conditions hold, and write them for --statistics.
 
-    weft stats fraud.eql --events cards.jsonl --out rates.json
+    weft measure fraud.eql --events cards.jsonl --out rates.json
 
     weft explain fraud.eql --stage optimized --statistics rates.json
 
-    weft stats --run fraud --out rates.json
+    weft measure --run fraud --out rates.json
     """
     if run is not None:
         if programs or queries or events:
             raise UsageError("--run is about a run that has its program and events: leave out the others")
         found = counted_by(run)
     else:
-        program = together(compile_all(programs, queries, language, time_unit))
-        found = measure(events_of(events or [], program), program, time=time, type=type_, sample=sample)
+        program = api.together(compile_all(programs, queries, language, time_unit))
+        found = api.measure(events_of(events or [], program), program, time=time, type=type_, sample=sample)
     if not found.rates:
         missing = "give --events FILE with some" if run is None else "try again when some have come"
         raise UsageError(f"there is no event to measure: {missing}")
