@@ -15,7 +15,7 @@ import weft
 from weft.algebra.query import Program
 from weft.plan.planner import plan
 from weft.runtime.data import blocks
-from weft.runtime.execution.threaded_matcher import Crew
+from weft.runtime.execution.threaded_matcher import ThreadedMatcher
 from weft.runtime.lanes.routing import shares
 from weft.runtime.reading.order import read_events
 
@@ -79,7 +79,7 @@ def measured(program: Program | str, table: pa.Table, warm: int, lanes: int = 1)
     chosen = plan(whole, strategy="query", lanes=lanes) if lanes > 1 else plan(whole)
     batch = blocks.concat(list(read_events(table, columns=chosen.columns)))
     first, rest = blocks.slice(batch, 0, warm), blocks.slice(batch, warm, len(batch) - warm)
-    crew = Crew(chosen, chosen.lanes_for(lanes))
+    crew = ThreadedMatcher(chosen, chosen.lanes_for(lanes))
     crew.gather(batch)
     for member, own in zip(crew.members, shares(first, crew.lanes), strict=True):
         _push(member, own)

@@ -20,7 +20,7 @@ from benchmarks.step_lanes import HEAD, step_events
 import weft
 from weft.plan.planner import plan
 from weft.runtime.data import blocks
-from weft.runtime.execution.threaded_matcher import Crew
+from weft.runtime.execution.threaded_matcher import ThreadedMatcher
 from weft.runtime.lanes.routing import shares
 from weft.runtime.reading.order import read_events
 
@@ -44,7 +44,7 @@ def throughput(pattern: str, table: pa.Table, share: float, tasks: int, batch: i
     whole = blocks.concat(list(read_events(table, columns=chosen.columns)))
     first = len(whole) // 2
     count = min(len(whole) - first, SINGLY if batch == 1 else len(whole))
-    crew = Crew(chosen, chosen.lanes_for(tasks))
+    crew = ThreadedMatcher(chosen, chosen.lanes_for(tasks))
     crew.gather(whole)
     slowest, copies = 1e-9, 0
     begun = shares(blocks.slice(whole, 0, first), crew.lanes)

@@ -15,7 +15,7 @@ from weft.cli.main import app
 from weft.languages import compile_text
 from weft.plan.planner import plan
 from weft.running import registry
-from weft.runtime.execution.threaded_matcher import Crew
+from weft.runtime.execution.threaded_matcher import ThreadedMatcher
 from weft.runtime.lanes.ownership import counts_own, own_events
 from weft.runtime.lanes.routing import shares
 from weft.runtime.watching.tallies import Tallies, Tallying
@@ -69,7 +69,7 @@ def test_all_lanes_together_count_each_event_once(strategy: str) -> None:
     program, _ = compile_text(text, language="step" if strategy == "replicate" else "ceql")
     chosen = plan(program, strategy=strategy)
     (batch,) = event_batches([EVENTS], chosen)
-    crew = Crew(chosen, chosen.lanes_for(3))
+    crew = ThreadedMatcher(chosen, chosen.lanes_for(3))
     crew.gather(batch)  # slices are as long as the events say
     told = []
     for lane, events in zip(crew.lanes, shares(batch, crew.lanes), strict=True):
