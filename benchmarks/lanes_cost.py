@@ -1,7 +1,7 @@
 """What lanes cost on Spark: CPU of the whole process tree with few and with many lanes, from Parquet files.
 
-A lane that only gets its own events costs the same however many there are. With positions every lane is told the times
-of all events. Lanes of a query without a key are slices of time.
+A lane gets its own events only, so that all of them together cost the same however many there are. Positions are
+counted in time ranges before. Lanes of a query without a key are slices of time.
 """
 
 from __future__ import annotations
@@ -46,10 +46,12 @@ def _work(name: str, path: str, lanes: int) -> Callable[[], object]:
     from weft.runtime.spark.batch import match_lanes
     from weft.runtime.spark.files.batches import Files, file_runs
     from weft.runtime.spark.jobs.job import job_of
-    from weft.runtime.spark.session import spark_session
+    from weft.runtime.spark.lanes.ranges import ranged_by_files
+    from weft.runtime.spark.session import cores, spark_session
 
     text, strategy, positions = CASES[name]
     chosen = plan(optimize(compile_text(text, language="ceql")[0]), strategy=strategy, lanes=lanes)
     job = job_of(chosen, Reading(), lanes, positions=positions)
     session, files = spark_session(), Files(((path, "parquet", {}),), READERS)
+    job = ranged_by_files(job, files, cores(session))
     return lambda: match_lanes(file_runs(session, files, job), job).toArrow()

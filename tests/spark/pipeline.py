@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pyarrow as pa
@@ -15,11 +16,12 @@ from weft.runtime.reading.chunks import dict_chunk
 from weft.runtime.reading.order import EventSource, Reading, read_events
 from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.jobs.job import Job, job_of
+from weft.runtime.spark.lanes.ordering import order_runs
 from weft.runtime.spark.lanes.state import LaneState
 from weft.runtime.spark.lanes.worker import match_runs
 from weft.runtime.spark.packing.chunks import Place, pack_chunk
 from weft.runtime.spark.packing.runs import run_rows_of
-from weft.runtime.spark.schema import OUTPUT_SCHEMA
+from weft.runtime.spark.schema import OUTPUT_SCHEMA, RUN_SCHEMA
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.writing.match_rows import rows_to_matches
 
@@ -37,14 +39,20 @@ def packed(part: Sequence[Event], number: int, job: Job, source: int = 0) -> pa.
 
 
 def in_batch(parts: Iterable[Sequence[Event]], job: Job) -> pa.Table:
-    """The output of all lanes for these input partitions."""
-    runs = pa.Table.from_batches([packed(part, number, job) for number, part in enumerate(parts)])
-    runs = runs.sort_by([("first", "ascending"), ("part", "ascending"), ("chunk", "ascending")])
-    output = []
-    for lane in job.lanes:
-        mine = runs.filter(pa.compute.equal(runs["lane"], lane.id))
-        output += match_runs(iter(mine.to_batches()), job)
-    return pa.Table.from_batches(output, OUTPUT_SCHEMA)
+    """The output of all lanes for these input partitions; positions are counted in several time ranges."""
+    parts = list(parts)
+    times = sorted({int(event["ts"]) for part in parts for event in part if isinstance(event.get("ts"), int)})
+    job = replace(job, bounds=tuple(times[1::3]))
+    runs = sorted_rows(pa.Table.from_batches([packed(part, number, job) for number, part in enumerate(parts)]))
+    if job.counts_by_range:
+        runs = sorted_rows(pa.Table.from_batches(order_runs(iter(runs.to_batches()), job), RUN_SCHEMA))
+    return pa.Table.from_batches(match_runs(iter(runs.to_batches()), job), OUTPUT_SCHEMA)
+
+
+def sorted_rows(runs: pa.Table) -> pa.Table:
+    keys = runs.select(["lane", "first", "source", "part", "chunk"]).to_pylist()
+    places = [(row["lane"], row["first"] is not None, *(number or 0 for number in row.values())) for row in keys]
+    return runs.take(pa.array(sorted(range(len(places)), key=places.__getitem__), pa.int64()))
 
 
 class PageDict(dict[str, bytes]):

@@ -32,6 +32,16 @@ def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
         yield from _routed(relevant(events, types), split, len(list(group)))
 
 
+def shares_by_position(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
+    """The same where positions are known: lanes of slices of them have what they are to see."""
+    for (split, _queries, types), group in groupby(lanes, lambda lane: (lane.split, lane.queries, lane.types)):
+        own, count = relevant(events, types), len(list(group))
+        if isinstance(split, BySlice) and split.unit == "events":
+            yield from _split(own, rows_seen(own.positions, split, count))
+        else:
+            yield from _routed(own, split, count)
+
+
 def routes(events: EventBatch, lanes: Sequence[Lane]) -> list[Route]:
     """The same, each to be worked out by whoever works for the lane; only keys are looked up for all lanes at once."""
     found: list[Route] = []

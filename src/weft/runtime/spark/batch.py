@@ -5,20 +5,35 @@ from __future__ import annotations
 from functools import partial
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from weft.runtime.spark.columns import RUN_COLUMNS, output_columns, told
 from weft.runtime.spark.compat import by_partition
 from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.jobs.lane_ids import numbers_for
+from weft.runtime.spark.lanes.ordering import order_runs
 from weft.runtime.spark.lanes.worker import count_runs, match_runs
+from weft.runtime.spark.session import cores
 from weft.runtime.spark.shipping import mapped
 
+TASKS_PER_CORE = 2  # lanes share tasks beyond these: a task has a fixed cost
 
-def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False) -> DataFrame:
-    """Bring each lane's runs to one task, ordered by their first event, and match (or count) there."""
-    places = {lane.id: place for place, lane in enumerate(job.lanes)}
-    by_place = F.create_map(*(F.lit(number) for item in places.items() for number in item))
-    together = by_partition(runs, len(places), by_place[F.col("lane")], F.col("lane"))
-    ordered = told(together.sortWithinPartitions("lane", "first", "source", "part", "chunk"), RUN_COLUMNS)
+
+def match_lanes(runs: DataFrame, job: Job, *, counting: bool = False, tasks: int | None = None) -> DataFrame:
+    """Bring each lane's runs to one task, ordered by their first event, and match (or count) there.
+
+    `tasks`: how many there are for the lanes at most; unless it is said, as many as keep the cores busy.
+    """
+    if job.counts_by_range:
+        ranges = len(job.bounds) + 1
+        runs = mapped(_dealt(runs, ranges), partial(order_runs, job=job), RUN_COLUMNS, "weft_order")
+    most = TASKS_PER_CORE * cores(runs.sparkSession) if tasks is None else tasks
     work = count_runs if counting else match_runs
-    return mapped(ordered, partial(work, job=job), output_columns(job.shape), "weft_match")
+    return mapped(
+        _dealt(runs, min(most, len(job.lanes))), partial(work, job=job), output_columns(job.shape), "weft_match"
+    )
+
+
+def _dealt(runs: DataFrame, tasks: int) -> DataFrame:
+    """The rows of lanes (or ranges), which are dealt out to tasks in turn, in order."""
+    together = by_partition(runs, "lane", numbers_for(tasks))
+    return told(together.sortWithinPartitions("lane", "first", "source", "part", "chunk"), RUN_COLUMNS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
@@ -16,6 +17,7 @@ import pyspark
 from py4j.protocol import Py4JError
 from pyspark import accumulators
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from weft.errors import UsageError
 
@@ -150,14 +152,16 @@ def arrow_fields(columns: Any) -> pa.Schema:
     return to_arrow_schema(columns, timezone="UTC") if RELEASE >= (4, 2) else to_arrow_schema(columns)
 
 
-def by_partition(frame: Any, count: int, number: Any, lane: Any) -> Any:
-    """The frame with each row in the partition of that number; to be simplified with 4.0.
+def by_partition(frame: Any, column: str, numbers: Sequence[int]) -> Any:
+    """The frame with rows dealt out to partitions by a column of numbers, in turn; to be simplified with 4.0.
 
-    Before 4.1 by the hash of its lane: lanes have ids that are dealt out evenly.
+    Before 4.1 by hashes: those of `numbers` are of one partition each.
     """
+    count = len(numbers)
     if RELEASE >= (4, 1):
-        return frame.repartitionById(count, number)
-    return frame.repartition(count, lane)
+        return frame.repartitionById(count, F.col(column) % count)
+    hashed = ", ".join(map(str, numbers))
+    return frame.repartition(count, F.expr(f"element_at(array({hashed}), {column} % {count} + 1)"))
 
 
 def is_frame(value: Any) -> bool:

@@ -30,6 +30,7 @@ from weft.runtime.spark.files.batches import Files, file_runs, suited_to, suited
 from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.jobs.job import Job, job_of
 from weft.runtime.spark.lanes.collected import in_match_order
+from weft.runtime.spark.lanes.ranges import ranged_by_files, ranged_by_frame
 from weft.runtime.spark.lanes.sampling import is_quick, suited_to_frame
 from weft.runtime.spark.packing.chunks import Place, pack_chunk
 from weft.runtime.spark.packing.frames import run_frame
@@ -125,12 +126,13 @@ class SparkRun:
         A frame is looked at only if its first rows can be had without the others.
         """
         if isinstance(self._events, Files):
-            job = suited_to_files(job, self._events)
+            job = ranged_by_files(suited_to_files(job, self._events), self._events, cores(session))
             return file_runs(session, self._events, job), job
         if is_frame(self._events):
             if self._events.isStreaming:
                 raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
             job = suited_to_frame(job, self._events) if is_quick(self._events) else job
+            job = ranged_by_frame(job, self._events)
             return run_frame(self._events, job), job
         chunks = list(self._chunks(job.reading.time_unit))
         job = suited_to(job, chunks[0][1]) if chunks else job

@@ -30,6 +30,7 @@ from weft.runtime.spark.files.direct import DIRECT, SCANS, frame_runs
 from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.jobs.generations import planning_parts
 from weft.runtime.spark.jobs.job import Job, job_of, limited
+from weft.runtime.spark.lanes.ranges import ranged_by_files, ranged_by_frame
 from weft.runtime.spark.lanes.sampling import suited_to_frame
 from weft.runtime.spark.noticing import Counts, noticed
 from weft.runtime.spark.packing.frames import check_columns, run_frame
@@ -121,7 +122,11 @@ def match_frame(
         job = suited_to_frame(job, frame)
     if schema is not None:  # nothing may be asked; who counts asks first whether it is a stream
         runs = run_frame(frame, job, about.schema) if kafka is None else kafka.runs(job)
-        return _shown(match_lanes(runs, job), shape, origin, rejects=rejects, rows=rows, positions=positions)
+        return _shown(
+            match_lanes(runs, job, tasks=len(job.lanes)), shape, origin, rejects=rejects, rows=rows, positions=positions
+        )
+
+    job = ranged_by_frame(job, frame) if kafka is None else job
 
     def scanned(own: Job) -> tuple[DataFrame, str]:
         return frame_runs(frame, own, about.schema, scan) if kafka is None else (kafka.runs(own), KAFKA)
@@ -232,7 +237,7 @@ def match_files(
         shape=shape,
         positions=positions,
     )
-    job = limited(suited_to_files(job, files), limits)
+    job = limited(ranged_by_files(suited_to_files(job, files), files, cores(session)), limits)
     output = match_lanes(file_runs(session, files, job), job)
     counted, counts = noticed(output, program, rejects=rejects, of_frame=False, left_out=job.left_out)
     shown = _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows, positions=positions), counts)

@@ -20,7 +20,7 @@ from weft.runtime.reading.chunks import Chunk, arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.sources import with_defaults
 from weft.runtime.spark.jobs.job import Job
-from weft.runtime.spark.packing.chunks import CHUNK_ROWS, Place, pack_chunk, sieve_of
+from weft.runtime.spark.packing.chunks import CHUNK_ROWS, pack_part
 from weft.runtime.spark.packing.frames import check_columns
 from weft.runtime.spark.schema import RUN_DDL
 from weft.runtime.spark.session import cores
@@ -122,7 +122,6 @@ def pack_pieces(
     numbers: Iterator[pa.RecordBatch], tasks: Sequence[Sequence[Piece]], readers: Mapping[str, Reader], job: Job
 ) -> Iterator[pa.RecordBatch]:
     """In a task: read the pieces of the tasks with these numbers and pack their events."""
-    sieve = sieve_of(job)
     for part in (number for batch in numbers for number in batch.column(0).to_pylist()):
         chunks = (
             chunk
@@ -130,8 +129,7 @@ def pack_pieces(
             for piece in pieces
             for chunk in read(piece, readers, job.reading)
         )
-        for at, chunk in enumerate(chunks):
-            yield pack_chunk(EventSource(partial(_only, chunk), job.reading), Place(0, part, at), job, sieve=sieve)
+        yield from pack_part((EventSource(partial(_only, chunk), job.reading) for chunk in chunks), job, part)
 
 
 def _only(chunk: Chunk) -> list[Chunk]:

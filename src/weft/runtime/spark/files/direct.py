@@ -23,7 +23,7 @@ from weft.runtime.spark.columns import RUN_COLUMNS
 from weft.runtime.spark.files.batches import Piece, plan_tasks
 from weft.runtime.spark.files.scans import Scan, UnknownScanError, scan_of
 from weft.runtime.spark.jobs.job import Job
-from weft.runtime.spark.packing.chunks import CHUNK_ROWS, Place, pack_chunk, sieve_of
+from weft.runtime.spark.packing.chunks import CHUNK_ROWS, pack_part
 from weft.runtime.spark.packing.frames import needed_names, run_frame
 from weft.runtime.spark.session import cores
 from weft.runtime.spark.shipping import mapped
@@ -97,13 +97,10 @@ def pack_scan(
     numbers: Iterator[pa.RecordBatch], tasks: Sequence[Sequence[Piece]], read: DirectRead, job: Job
 ) -> Iterator[pa.RecordBatch]:
     """In a task: read the pieces of the tasks with these numbers and pack their events."""
-    sieve = sieve_of(job)
     for part in (number for batch in numbers for number in batch.column(0).to_pylist()):
         batches = (rows for pieces in tasks[part : part + 1] for piece in pieces for rows in read.batches(piece))
-        for at, rows in enumerate(batches):
-            chunk = arrow_chunk(rows, job.reading.time_unit)
-            events = EventSource(partial(list, (chunk,)), job.reading)
-            yield pack_chunk(events, Place(0, part, at), job, sieve=sieve)
+        chunks = (arrow_chunk(rows, job.reading.time_unit) for rows in batches)
+        yield from pack_part((EventSource(partial(list, (chunk,)), job.reading) for chunk in chunks), job, part)
 
 
 def _pieces(path: str, types: pa.Schema) -> list[Piece]:

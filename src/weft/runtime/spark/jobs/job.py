@@ -65,6 +65,7 @@ class Job:
     seed: Seed | None = None  # where lanes begin that have no state yet
     positions: bool = True  # whether positions are told
     counted: frozenset[str] = frozenset()  # queries whose matches are counted, and not told
+    bounds: tuple[int, ...] = ()  # between time ranges of a whole input, in which positions are counted
 
     @cached_property
     def counts_positions(self) -> bool:
@@ -74,6 +75,11 @@ class Job:
         """
         by_event = any(isinstance(lane.split, BySlice) and lane.split.unit == "events" for lane in self.lanes)
         return self.positions or self.streaming or by_event or any(map(counts_events, self.plan.queries))
+
+    @property
+    def counts_by_range(self) -> bool:
+        """Whether time ranges of a whole input order their events before lanes are given theirs."""
+        return self.counts_positions and not self.streaming and len(self.lanes) > 1
 
     @property
     def left_out(self) -> list[str]:

@@ -25,6 +25,16 @@ def spread(lanes: Sequence[Lane], partitions: int, taken: frozenset[int] = froze
     return tuple(replace(lane, id=ids[at % wanted][at // wanted]) for at, lane in enumerate(lanes))
 
 
+def numbers_for(partitions: int) -> list[int]:
+    """For each partition the least number that Spark's hash partitioning puts there."""
+    found: dict[int, int] = {}
+    candidate = 0
+    while len(found) < partitions:
+        found.setdefault(partition_of(candidate, partitions), candidate)
+        candidate += 1
+    return [found[place] for place in range(partitions)]
+
+
 def partition_of(value: int, partitions: int) -> int:
     """The partition that Spark's hash partitioning puts an int column's value into (Murmur3, 32 bit, seed 42)."""
     mask = 0xFFFFFFFF

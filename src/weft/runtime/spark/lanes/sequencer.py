@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.reading.order import stream_order
 from weft.runtime.reading.ties import as_ranks
-from weft.runtime.spark.packing.runs import Origin, SortedRun, cut_run, move
+from weft.runtime.spark.packing.runs import Origin, SortedRun, cut_run, in_position_order, move
 
 
 class Sequencer:
@@ -51,7 +51,7 @@ class Sequencer:
             if len(events):
                 batches.append(move(events, self.released + places[events.positions]))
         self.released += sum(count for _, count in shares)
-        return _in_position_order(batches)
+        return in_position_order(batches)
 
     @property
     def first_held(self) -> int | None:
@@ -62,6 +62,17 @@ class Sequencer:
     def waiting(self) -> int:
         """How many events of the whole stream wait."""
         return sum(len(run) for run in self.held.values())
+
+
+def in_stream_order(runs: Iterable[SortedRun], sequencer: Sequencer) -> Iterator[EventBatch]:
+    """The lane's events of runs that come by their first event, in stream order, many at a time."""
+    left = 0  # events that overlap with what is to come
+    for run in runs:
+        if sequencer.waiting >= left + blocks.PUSHED:
+            yield sequencer.release(int(run.ends[0]))
+            left = sequencer.waiting
+        sequencer.add(run)
+    yield sequencer.release(None)
 
 
 def _places(shares: list[tuple[SortedRun, int]]) -> tuple[list[Int64s], int]:
@@ -91,12 +102,3 @@ def _ranks(shares: list[tuple[SortedRun, int]]) -> Int64s | None:
     if all(isinstance(rank, int) and rank == ranks[0] for rank in ranks):
         return None
     return as_ranks(np.concatenate([np.broadcast_to(run.ranks, len(run))[:count] for run, count in shares]))
-
-
-def _in_position_order(batches: list[EventBatch]) -> EventBatch:
-    batches.sort(key=lambda batch: int(batch.positions[0]))
-    together = blocks.concat(batches)
-    steps = np.diff(together.positions)
-    if len(steps) and int(steps.min()) < 0:
-        return blocks.take(together, np.argsort(together.positions, kind="stable"))
-    return together

@@ -9,12 +9,13 @@ from itertools import chain, groupby
 import pyarrow as pa
 
 from weft.runtime.data import blocks
+from weft.runtime.data.blocks import PUSHED
 from weft.runtime.data.events import EventBatch
 from weft.runtime.execution.matcher import Matcher
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.job import Job
-from weft.runtime.spark.lanes.sequencer import Sequencer
-from weft.runtime.spark.packing.runs import RunRow, run_rows_of
+from weft.runtime.spark.lanes.sequencer import Sequencer, in_stream_order
+from weft.runtime.spark.packing.runs import RunRow, move, run_rows_of
 from weft.runtime.spark.schema import (
     as_output,
     counters_as_output,
@@ -27,17 +28,17 @@ from weft.runtime.watching.census import Census
 class WholeLane:
     """A lane of a whole input, whose runs come ordered by their first event."""
 
-    def __init__(self, lane_id: int, rows: Iterable[RunRow], job: Job) -> None:
-        lane = job.lane_named(lane_id)
+    def __init__(self, place: int, rows: Iterable[RunRow], job: Job) -> None:
+        lane = job.lanes[place]
         self.matcher = Matcher(job.plan, lane)
         self.matcher.identify_by(job.reading.key)
         self._guard = job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         guard = None if self._guard.is_idle else self._guard
         self.results = Results(self.matcher, job.query_names, job.shape, guard)
-        self._first = lane_id == job.lanes[0].id
-        self._counts_positions = job.counts_positions
-        self._tells_ties = self._first if job.counts_positions else job.reports_late(lane)
+        self._is_ordered = job.counts_by_range
+        self._tells_ties = self._is_ordered or job.reports_late(lane)
         self._events = 0  # of the whole input, as far as this lane is told
+        self._tied = 0
         self._rows = rows
         self._rejects: list[pa.RecordBatch] = []
         self._sequencer = Sequencer()
@@ -47,20 +48,25 @@ class WholeLane:
         """The lane's events in stream order, some at a time."""
         if self.matcher.looks_back:
             self._rows = list(self._rows)
-            self.matcher.expect(max((row.longest for row in self._rows), default=0))
+            self.matcher.expect(max((row.longest for row in self._rows if row.first is not None), default=0))
+        if self._is_ordered:
+            batches = blocks.joined((move(row.run().events, row.positions) for row in self._with_events()), PUSHED)
+        else:
+            batches = in_stream_order((row.run() for row in self._with_events()), self._sequencer)
+        for batch in batches:
+            self._census.look(batch)
+            yield from blocks.pieces(batch)
+
+    def _with_events(self) -> Iterator[RunRow]:
+        """The rows that have events; what others tell is noted."""
         for row in self._rows:
+            if row.first is not None:
+                yield row
+                continue
+            count, tied = row.told
+            self._events, self._tied = self._events + count, self._tied + tied
             if row.rejects is not None:
                 self._rejects.append(rejects_as_output(blocks.unpacked_rows(row.rejects)))
-            if not self._counts_positions:
-                self._events += row.count
-            if row.first is not None:
-                yield from self._seen(self._sequencer.release(row.first))
-                self._sequencer.add(row.run())
-        yield from self._seen(self._sequencer.release(None))
-
-    def _seen(self, events: EventBatch) -> Iterator[EventBatch]:
-        self._census.look(events)
-        return blocks.pieces(events)
 
     def rows(self, *, empty: bool = False) -> Iterator[pa.RecordBatch]:
         """Its matches, and then the rest; `empty`: without matching."""
@@ -74,20 +80,18 @@ class WholeLane:
     def rest(self) -> Iterator[pa.RecordBatch]:
         """What comes after all events: rejects and counters."""
         yield from self._rejects
-        # Events of the whole input, as all lanes that count positions know them: one is enough.
-        counted = self._sequencer.released if self._first else 0
-        events = counted if self._counts_positions else self._events
-        tied = {"tied": self._sequencer.tied} if self._tells_ties and self._sequencer.tied else {}
+        ties = self._tied + self._sequencer.tied
+        tied = {"tied": ties} if self._tells_ties and ties else {}
         yield counters_as_output(
-            {**self.matcher.counters, "events": events, **tied, **self._census.counts, **self._guard.counters}
+            {**self.matcher.counters, "events": self._events, **tied, **self._census.counts, **self._guard.counters}
         )
 
 
 def lanes_in(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[WholeLane]:
-    """The lanes that a task was given, almost always one."""
+    """The lanes that a task was given, one after the other."""
     rows = chain.from_iterable(map(run_rows_of, batches))
-    for lane_id, mine in groupby(rows, lambda row: row.lane):
-        yield WholeLane(lane_id, mine, job)
+    for place, mine in groupby(rows, lambda row: row.lane):
+        yield WholeLane(place, mine, job)
 
 
 def match_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +20,15 @@ from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.ties import Keys, tie_keys, without_fine
 from weft.runtime.spark.jobs.job import Job
-from weft.runtime.spark.packing.runs import pack_count
+from weft.runtime.spark.packing.runs import Bytes, SortedRun, join_runs, pack_told, slice_run
 from weft.runtime.spark.packing.times import Ranks, encode_times
 from weft.runtime.spark.packing.wire import narrow, pack_events
 from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA
 
 CHUNK_ROWS = 1 << 18  # large enough to make blocks that are worth a shuffle, small enough to hold several
+WORTH_A_ROW = 1 << 14  # events: a row has a fixed cost
+MOST_PENDING = 1 << 21  # events: several chunks are held until each lane gets enough of them
+Row = tuple[object, ...]
 
 
 def gather(batches: Iterable[pa.RecordBatch], rows: int = CHUNK_ROWS) -> Iterator[pa.RecordBatch]:
@@ -58,49 +62,137 @@ def sieve_of(job: Job) -> Sieve | None:
 def pack_chunk(
     events: EventSource, place: Place, job: Job, file: bytes | None = None, sieve: Sieve | None = None
 ) -> pa.RecordBatch:
-    """The rows (of RUN_SCHEMA) that tell lanes of the events of one chunk.
+    """The rows (of RUN_SCHEMA) that tell the lanes of a stream, or of a whole input, of the events of one chunk.
 
-    Where positions matter, and in streams, every lane is told the times of all events, otherwise those of its own.
-    `file`: where the chunk can be read again, so that late events need not be sent along.
+    Every lane of a stream is told the times of all events. `file`: where the chunk can be read again, so that late
+    events need not be sent along.
     """
-    events.keep_fine = True
-    everything = blocks.concat(list(events))
-    sources = job.reading.sources if len(job.reading.sources) > 1 else ()
-    ties = tie_keys(everything, sources, job.reading.order, NANOSECONDS[job.reading.time_unit])
-    everything = without_fine(everything)
+    if not job.streaming:
+        packer = Packer(job, place, sieve)
+        return pa.concat_batches([lane_rows([]), *packer.add(events), *packer.finish()])
+    everything, ties = _read(events, job)
     rejects = pack_rejects(events.rejected) if events.rejected else None
-    known = relevant(everything, job.plan.relevant_types)
-    split = list(shares(known if sieve is None else sieve(known), job.lanes))
-    if not job.counts_positions:
-        return _own_rows(job.lanes, place, split, ties, rejects, len(everything))
+    split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
     times = encode_times(everything.ends, everything.starts, 0 if ties is None else ties)
     first = int(everything.ends[0]) if len(everything) else None
     others = file
-    if file is None and job.streaming:
+    if file is None:
         others = pack_events(narrow(replace(_others(everything, split, job), rows=None)))
     packed = [pack_events(narrow(share)) for share in split]
     return run_rows(job.lanes, place, first, times, packed, rejects, others)
 
 
-def _own_rows(
-    lanes: Sequence[Lane],
-    place: Place,
-    split: Sequence[EventBatch],
-    ties: Keys | None,
-    rejects: bytes | None,
-    count: int,
-) -> pa.RecordBatch:
-    """A row for each lane that has events, with these alone; the first is told how many there are in the chunk."""
-    rows: list[tuple[object, ...]] = []
-    for number, (lane, share) in enumerate(zip(lanes, split, strict=True)):
-        if len(share) or number == 0:
-            ranks: Ranks = 0 if ties is None else ties[share.positions]
-            times = encode_times(share.ends, share.starts, ranks)
-            own = pack_events(narrow(replace(share, positions=np.arange(len(share)))))
-            first = int(share.ends[0]) if len(share) else None
-            told = (rejects, pack_count(count)) if number == 0 else (None, None)
-            rows.append((lane.id, first, place.source, place.part, place.chunk, times, own, *told))
-    columns = zip(*rows, strict=True)
+def pack_part(chunks: Iterable[EventSource], job: Job, part: int) -> Iterator[pa.RecordBatch]:
+    """In a task: the rows that tell lanes of the chunks of one part of the input."""
+    if job.streaming:
+        yield from (pack_chunk(events, Place(0, part, at), job) for at, events in enumerate(chunks))
+        return
+    packer = Packer(job, Place(0, part, 0), sieve_of(job))
+    for events in chunks:
+        yield from packer.add(events)
+    yield from packer.finish()
+
+
+def _read(events: EventSource, job: Job) -> tuple[EventBatch, Keys | None]:
+    """The events of a chunk in stream order, and what decides between equal times."""
+    events.keep_fine = True
+    everything = blocks.concat(list(events))
+    sources = job.reading.sources if len(job.reading.sources) > 1 else ()
+    ties = tie_keys(everything, sources, job.reading.order, NANOSECONDS[job.reading.time_unit])
+    return without_fine(everything), ties
+
+
+class Packer:
+    """Chunks of one part of a whole input in, rows for its lanes out, or for its time ranges if these come first.
+
+    Chunks are joined until each row is worth sending. Where positions are counted, a run has the times of all events,
+    and each range is told how many events are in front of it.
+    """
+
+    def __init__(self, job: Job, place: Place, sieve: Sieve | None) -> None:
+        self._job, self._place, self._sieve = job, place, sieve
+        self._enough = enough_for(len(job.bounds) + 1 if job.counts_by_range else len(job.lanes))
+        self._pending: list[SortedRun] = []
+        self._waiting = 0  # events that are pending
+        self._rejected: list[Rejected] = []
+        self._unpacked = 0  # events that no row tells of yet
+        self._in_ranges = np.zeros(len(job.bounds) + 1, np.int64)
+
+    def add(self, events: EventSource) -> Iterator[pa.RecordBatch]:
+        """Take a chunk; the rows of those that are enough together."""
+        everything, ties = _read(events, self._job)
+        self._rejected += events.rejected
+        self._unpacked += len(everything)
+        known = relevant(everything, self._job.plan.relevant_types)
+        known = known if self._sieve is None else self._sieve(known)
+        ranks: Ranks = 0 if ties is None else ties
+        seen = everything
+        if not self._job.counts_positions:
+            ranks = ranks if isinstance(ranks, int) else ranks[known.positions]
+            known = seen = replace(known, positions=np.arange(len(known)))
+        origin = (self._place.source, 0, self._place.part, len(self._pending))
+        self._pending.append(SortedRun(origin, seen.ends, seen.starts, known, ranks))
+        self._waiting += len(seen)
+        if self._waiting >= self._enough:
+            yield self._rows()
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the rest."""
+        if self._pending:
+            yield self._rows()
+        if self._job.counts_by_range:
+            before = np.cumsum(self._in_ranges) - self._in_ranges
+            yield lane_rows([told_row(self._place, int(n), at=at) for at, n in enumerate(before) if n])
+
+    def _rows(self) -> pa.RecordBatch:
+        """The rows of what is pending."""
+        run = join_runs(self._pending)
+        rejects = pack_rejects(self._rejected) if self._rejected else None
+        job, place = self._job, self._place
+        if job.counts_by_range:
+            cuts = [0, *np.searchsorted(run.ends, job.bounds).tolist(), len(run)]
+            self._in_ranges += np.diff(cuts)
+            pieces = {at: slice_run(run, *ends) for at, ends in enumerate(pairwise(cuts)) if ends[0] < ends[1]}
+        elif job.counts_positions:
+            pieces = {0: replace(run, events=next(shares(run.events, job.lanes)))}
+        else:
+            split = enumerate(shares(run.events, job.lanes))
+            pieces = {at: _own(share, run) for at, share in split if len(share)}
+        rows = [lane_row(at, place, piece) for at, piece in pieces.items()]
+        if rejects is not None or self._unpacked:
+            rows.append(told_row(place, 0 if job.counts_by_range else self._unpacked, rejects))
+        self._place = replace(place, chunk=place.chunk + 1)
+        self._pending, self._waiting, self._rejected, self._unpacked = [], 0, [], 0
+        return lane_rows(rows)
+
+
+def enough_for(rows: int) -> int:
+    """How many events are worth so many rows."""
+    return min(MOST_PENDING, WORTH_A_ROW * rows)
+
+
+def _own(share: EventBatch, run: SortedRun) -> SortedRun:
+    """The run of a share of a run's events."""
+    ranks = run.ranks if isinstance(run.ranks, int) else run.ranks[share.positions]
+    return SortedRun(run.origin, share.ends, share.starts, replace(share, positions=np.arange(len(share))), ranks)
+
+
+def lane_row(at: int, place: Place, run: SortedRun, told: bytes | None = None) -> Row:
+    """What one lane (or range) is told of a run, as a row of RUN_SCHEMA."""
+    times = encode_times(run.ends, run.starts, run.ranks)
+    first = int(run.ends[0]) if len(run) else None
+    return (at, first, place.source, place.part, place.chunk, times, pack_events(narrow(run.events)), None, told)
+
+
+def told_row(place: Place, count: int, rejects: Bytes | None = None, *, at: int = 0, tied: int = 0) -> Row:
+    """A row without events for a lane (or range): how many there are, and those that cannot be read."""
+    unreadable = None if rejects is None else bytes(rejects)
+    return (at, None, place.source, place.part, place.chunk, b"", b"", unreadable, pack_told(count, tied))
+
+
+def lane_rows(rows: Sequence[Row]) -> pa.RecordBatch:
+    """Rows of RUN_SCHEMA."""
+    columns = zip(*rows, strict=True) if rows else [[]] * len(RUN_SCHEMA)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, RUN_SCHEMA, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=RUN_SCHEMA)
 

@@ -18,7 +18,7 @@ from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.times import END, START
 from weft.runtime.spark.columns import RUN_COLUMNS, quoted, told
 from weft.runtime.spark.jobs.job import Job
-from weft.runtime.spark.packing.chunks import Place, gather, pack_chunk, sieve_of
+from weft.runtime.spark.packing.chunks import gather, pack_part
 from weft.runtime.spark.shipping import mapped
 
 
@@ -36,9 +36,8 @@ def pack_batches(batches: Iterator[pa.RecordBatch], job: Job, names: tuple[str, 
     """In a task: the rows of one input partition, whose columns have these names, as runs."""
     context = TaskContext.get()
     part = context.partitionId() if context is not None else 0
-    sieve = sieve_of(job)
-    for chunk, rows in enumerate(gather(batch.rename_columns(names) for batch in batches)):
-        yield pack_chunk(events_of(rows, job.reading), Place(0, part, chunk), job, sieve=sieve)
+    chunks = (events_of(rows, job.reading) for rows in gather(batch.rename_columns(names) for batch in batches))
+    return pack_part(chunks, job, part)
 
 
 def events_of(rows: pa.RecordBatch, reading: Reading) -> EventSource:

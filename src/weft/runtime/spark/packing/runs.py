@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -12,6 +13,8 @@ import pyarrow as pa
 
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.reading.order import stream_order
+from weft.runtime.reading.ties import as_ranks
 from weft.runtime.spark.packing.times import Ranks, decode_times, encode_times
 from weft.runtime.spark.packing.wire import narrow, pack_events, unpack_events
 
@@ -24,7 +27,7 @@ END_OF_STREAM: Final = -1
 SILENCE: Final = -2
 CLOCK: Final = -3
 _HEAD = struct.Struct("<qqqqq")  # origin, length of the times
-_COUNT = struct.Struct("<q")
+_TOLD = struct.Struct("<qq")  # events, ties
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,18 @@ class RunRow:
     times: Bytes
     events: Bytes
     rejects: Bytes | None
-    others: Bytes | None  # events of no lane, for the lane that reports them if they are late; or see `count`
+    others: Bytes | None  # events of no lane, for the lane that reports them if they are late; or see `told`
 
     @property
-    def count(self) -> int:
-        """How many events the chunk has in all lanes, and in none: told to one lane, where times are not."""
-        return 0 if self.others is None else int(_COUNT.unpack(bytes(self.others))[0])
+    def told(self) -> tuple[int, int]:
+        """Of a whole input: how many events one lane is told of, and how many of them chance put in their order."""
+        return (0, 0) if self.others is None else _TOLD.unpack_from(self.others)
+
+    @property
+    def positions(self) -> Int64s:
+        """Of a whole input: the positions of its events, where they were counted before."""
+        assert self.others is not None
+        return decode_times(pa.py_buffer(self.others)[_TOLD.size :])[0]
 
     @property
     def longest(self) -> int:
@@ -96,9 +105,9 @@ def run_rows_of(batch: pa.RecordBatch) -> Iterator[RunRow]:
         )
 
 
-def pack_count(count: int) -> bytes:
-    """Return a number of events, as sent to one lane."""
-    return _COUNT.pack(count)
+def pack_told(count: int, tied: int = 0, positions: Int64s | None = None) -> bytes:
+    """What a row of a whole input tells besides its events."""
+    return _TOLD.pack(count, tied) + (b"" if positions is None else encode_times(positions, positions))
 
 
 def pack_run(run: SortedRun) -> bytes:
@@ -118,13 +127,56 @@ def unpack_run(data: bytes) -> SortedRun:
 
 def cut_run(run: SortedRun, begin: int) -> SortedRun:
     """The run without its first `begin` events."""
-    if not begin:
-        return run
-    events = blocks.slice(run.events, int(np.searchsorted(run.events.positions, begin)))
-    ends = run.ends[begin:]
-    starts = ends if run.starts is run.ends else run.starts[begin:]
-    ranks = run.ranks if isinstance(run.ranks, int) else run.ranks[begin:]
+    return slice_run(run, begin, len(run)) if begin else run
+
+
+def slice_run(run: SortedRun, begin: int, stop: int) -> SortedRun:
+    """Some events of a run that follow each other."""
+    first, last = np.searchsorted(run.events.positions, (begin, stop)).tolist()
+    events = blocks.slice(run.events, first, last - first)
+    ends = run.ends[begin:stop]
+    starts = ends if run.starts is run.ends else run.starts[begin:stop]
+    ranks = run.ranks if isinstance(run.ranks, int) else run.ranks[begin:stop]
     return SortedRun(run.origin, ends, starts, move(events, events.positions - begin), ranks, run.used + begin)
+
+
+def join_runs(runs: Sequence[SortedRun]) -> SortedRun:
+    """One run of several, which arrived one after the other."""
+    if len(runs) == 1:
+        return runs[0]
+    places, (ends, starts, ranks) = merged(runs)
+    moved = [move(run.events, own[run.events.positions]) for run, own in zip(runs, places, strict=True)]
+    return SortedRun(runs[0].origin, ends, starts, in_position_order(moved), ranks)
+
+
+def merged(runs: Sequence[SortedRun]) -> tuple[list[Int64s], tuple[Int64s, Int64s, Ranks]]:
+    """For each run the places of its events in the order of them all; and the times and ranks in this order."""
+    ends = np.concatenate([run.ends for run in runs])
+    instant = all(run.starts is run.ends for run in runs)
+    starts = ends if instant else np.concatenate([run.starts for run in runs])
+    ranks: Ranks = runs[0].ranks if isinstance(runs[0].ranks, int) else 0
+    if any(not isinstance(run.ranks, int) or run.ranks != ranks for run in runs):
+        ranks = np.concatenate([np.broadcast_to(run.ranks, len(run)) for run in runs])
+    bounds = np.cumsum([len(run) for run in runs])[:-1]
+    filled = [run for run in runs if len(run)]
+    if all(one.ends[-1] < other.ends[0] for one, other in pairwise(filled)):
+        return np.split(np.arange(len(ends)), bounds), (ends, starts, ranks)
+    order = stream_order(starts, ends, None if isinstance(ranks, int) else as_ranks(ranks))
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    ordered = ends[order]
+    starts = ordered if instant else starts[order]
+    return np.split(places, bounds), (ordered, starts, ranks if isinstance(ranks, int) else ranks[order])
+
+
+def in_position_order(batches: list[EventBatch]) -> EventBatch:
+    """The events of all batches by their positions."""
+    batches = sorted((batch for batch in batches if len(batch)), key=lambda batch: int(batch.positions[0]))
+    together = blocks.concat(batches)
+    steps = np.diff(together.positions)
+    if len(steps) and int(steps.min()) < 0:
+        return blocks.take(together, np.argsort(together.positions, kind="stable"))
+    return together
 
 
 def move(events: EventBatch, positions: Int64s) -> EventBatch:
