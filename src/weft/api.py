@@ -142,7 +142,7 @@ def match(
     check({**options, **locals()}, rejects=FLAG, positions=FLAG, schema=None)
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)
-        whole, limits = together(program, language=language), Limits(budget, shed)
+        whole, limits = merge_programs(program, language=language), Limits(budget, shed)
         chosen = chosen_for(whole, optimize, statistics)
         return engines.match_on_spark(frame, whole, **names, rejects=rejects, choices=chosen, limits=limits, **options)
     raise UsageError(
@@ -206,7 +206,7 @@ def detect(
     what happens at the limit; `shed` (a `Shed`) that events are left out when there are too many (docs/overload.md).
     """
     check(locals())
-    whole = together(program, language=language)
+    whole = merge_programs(program, language=language)
     names = {**_names(time, type, order, key), "arrival": inputs.Arrival(delay or 0, idle_after, max_jump)}
     how: dict[str, Any] = {
         "sharing": Sharing(strategy, lanes, threads),
@@ -256,7 +256,7 @@ def count(
     check(locals())
     arrival = inputs.Arrival(delay or 0, idle_after, max_jump)
     names = _names(time, type, order, key)
-    whole, sharing = together(program, language=language), Sharing(strategy, lanes, threads)
+    whole, sharing = merge_programs(program, language=language), Sharing(strategy, lanes, threads)
     chosen = chosen_for(whole, optimize, statistics)
     run = engines.start(events, whole, engine, **names, arrival=arrival, sharing=sharing, choices=chosen)
     counts = run.counts()
@@ -289,7 +289,7 @@ def measure(
     `statistics`.
     """
     check(locals())
-    return engines.measure(events, together(program), most=sample, time=time, type=type)
+    return engines.measure(events, merge_programs(program), most=sample, time=time, type=type)
 
 
 def explain(
@@ -320,7 +320,7 @@ def explain(
     warn_of(findings)
     if any(part.row_patterns for part in parts):
         return stages.show_row_patterns(parts, stage, format)
-    whole, chosen = together(parts), choices(optimize, statistics)
+    whole, chosen = merge_programs(parts), choices(optimize, statistics)
     sharing = strategy, engines.counted(Sharing(strategy, lanes), whole, chosen).number or MANY_LANES
     shown = model_of(model) if rates or model else None
     return stages.show(whole, stage, format, chosen, sharing, shown, nodes)
@@ -340,7 +340,9 @@ def choices(optimize: bool = True, statistics: Known = None) -> Choices:
     return Choices(bool(optimize), known)
 
 
-def together(programs: Programs, compiled: Compile = compile_with_findings, *, language: str | None = None) -> Program:
+def merge_programs(
+    programs: Programs, compiled: Compile = compile_with_findings, *, language: str | None = None
+) -> Program:
     """Merge several programs into one, deployed on the same events. Their queries can read each other's output.
 
     With a `language`, texts are in it.

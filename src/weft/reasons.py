@@ -9,7 +9,7 @@ from typing import Any
 from weft import engines, inputs
 from weft.algebra.prefixes import prefixes
 from weft.algebra.why import Closest, Explanation, Failure, explanations
-from weft.api import Programs, as_columns, together
+from weft.api import Programs, as_columns, merge_programs
 from weft.arguments import check
 from weft.engines import TICKS
 from weft.errors import UsageError
@@ -66,7 +66,7 @@ def why(
     with the fewest failures is reported.
     """
     check(locals())
-    whole = together(program)
+    whole = merge_programs(program)
     chosen = (positions,) if isinstance(positions, int) else tuple(positions)
     if engines.is_spark_frame(events):
         events = engines.collected(events)
@@ -92,7 +92,7 @@ def funnel(
     limits, consumption, policies). So it shows where a query that finds nothing stops. For the rest see `detect`.
     """
     check(locals())
-    whole = together(program)
+    whole = merge_programs(program)
     parts = [prefixes(query) for query in whole.queries]
     widened = replace(whole, queries=(*whole.queries, *(part for own in parts for _, part in own)))
     counts = engines.start(events, widened, "local", time=time, type=type, order=as_columns(order)).counts()

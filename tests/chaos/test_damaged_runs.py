@@ -61,7 +61,7 @@ Damage = tuple[Path, Callable[[Path], None]]
 
 
 def run_in(folder: Path, until: Until) -> ContinuousRun:
-    program = api.together([api.compile(folder.parent / name) for name in PROGRAMS])
+    program = api.merge_programs([api.compile(folder.parent / name) for name in PROGRAMS])
     places = str(folder / "out"), str(folder / "state")
     options = RunOptions(*places, delay=9, lanes=2, partitions=2, files_per_trigger=1, until=until)
     return ContinuousRun(optimize(program), [("in", str(folder.parent / "in"))], options, ENDINGS, READERS, program)

@@ -89,7 +89,7 @@ def master_of(kind: str, folder: Path) -> Iterator[str]:
 
 def expectation(events: list[dict[str, object]], folder: Path) -> Found:
     """What is to be found."""
-    program = api.together([api.compile(folder / name) for name in PROGRAMS])
+    program = api.merge_programs([api.compile(folder / name) for name in PROGRAMS])
     found = Counter((match.query, match.id) for match in api.detect(events, program))
     assert {query for query, _ in found} == {"pairs", "alone", "Last", "both"}
     return found

@@ -21,7 +21,7 @@ def meant(events: Iterable[tuple[int, Event]], programs: Sequence[Path]) -> dict
     stretches: dict[int, list[Event]] = {}
     for stretch, event in events:
         stretches.setdefault(stretch, []).append(event)
-    program = api.together([api.compile(path) for path in programs])
+    program = api.merge_programs([api.compile(path) for path in programs])
     found: dict[str, Counter[str]] = {name: Counter() for name in program.names}
     for part in stretches.values():
         for match in api.detect(part, program, engine="meaning"):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.harness import event, interval
 
 from weft.algebra.meaning import Match, matches
-from weft.api import together
+from weft.api import merge_programs
 
 
 def found(programs: list[str], events: list[dict[str, object]], query: str) -> list[Match]:
     """The matches of one query of a program."""
-    return [match for match in matches(together(programs), events) if match.query == query]
+    return [match for match in matches(merge_programs(programs), events) if match.query == query]
 
 
 RISE = "QUERY Rise AS SELECT a[x], b[y] WHERE A AS a ; B AS b WITHIN 10 EVENTS"

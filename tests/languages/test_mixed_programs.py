@@ -10,7 +10,7 @@ import pytest
 from tests.harness import as_record, event, run_program
 
 import weft
-from weft.api import ProgramWarning, compile_each, together
+from weft.api import ProgramWarning, compile_each, merge_programs
 from weft.errors import ProgramError, UsageError
 
 STEP = 'topology "t" external A(v: int) < "a" [1.0] external C(u: int) < "c" [1.0] external B(w: int) < "b" [1.0] '
@@ -59,7 +59,7 @@ def test_every_language_reads_what_every_language_defines(defining: str, reading
         start = 2  # rules see what an event of rules is made of
     _, query, fields = READING[reading]
     for programs in permutations((made, wanted)):
-        found = run_program("meaning", together(list(programs)), EVENTS)
+        found = run_program("meaning", merge_programs(list(programs)), EVENTS)
         assert [record for record in found if record["query"] == query] == [
             {
                 "query": query,
@@ -75,7 +75,7 @@ def test_every_language_reads_what_every_language_defines(defining: str, reading
 def test_files_of_eql_read_each_other(tmp_path: Path) -> None:
     (tmp_path / "Rise.eql").write_text(EQL + "SELECT a.v FROM A a ; C c WHERE FILTER(a.v > 1)", encoding="utf-8")
     (tmp_path / "End.eql").write_text(EQL + "SELECT r.`a.v` FROM Rise r ; B b", encoding="utf-8")
-    program = together([tmp_path / "End.eql", tmp_path / "Rise.eql"])
+    program = merge_programs([tmp_path / "End.eql", tmp_path / "Rise.eql"])
     [end] = [match for match in run_program("meaning", program, EVENTS) if match["query"] == "End"]
     assert end["event"] == {"r.a.v": 5}
 
@@ -95,7 +95,7 @@ def test_a_field_that_is_not_defined_is_an_error_where_it_is_read(defining: str,
     field = DEFINING[defining][2]
     wrong = wanted.replace(f"`{field}`", "`vv`")
     with pytest.raises(ProgramError) as caught:
-        together([wrong, made])
+        merge_programs([wrong, made])
     [finding] = caught.value.diagnostics
     assert finding.code in ("unknown-attribute", "unknown-field")
     assert finding.source.text[finding.span.start : finding.span.end].strip("`") == "vv"
@@ -105,14 +105,14 @@ def test_a_field_that_is_not_defined_is_an_error_where_it_is_read(defining: str,
 def test_a_type_that_nobody_declares_or_defines_is_an_error() -> None:
     made, _ = texts("tesla", "step")
     with pytest.raises(ProgramError, match="there is no external 'DD'"):
-        together([made, STEP + "R(*): DD ; B"])
+        merge_programs([made, STEP + "R(*): DD ; B"])
     with pytest.raises(ProgramError, match=r"there is no event type 'DD'[\s\S]*did you mean 'D'"):
-        together([made, EQL + "SELECT * FROM DD d ; B b"])
+        merge_programs([made, EQL + "SELECT * FROM DD d ; B b"])
 
 
 def test_all_errors_of_all_texts_are_told_at_once() -> None:
     with pytest.raises(ProgramError) as caught:
-        together([STEP + "R(*): X ; B", EQL + "SELECT * FROM Y d ; B b"])
+        merge_programs([STEP + "R(*): X ; B", EQL + "SELECT * FROM Y d ; B b"])
     assert len(caught.value.diagnostics) == 2
 
 
@@ -128,7 +128,7 @@ def test_a_cycle_is_refused_with_its_name() -> None:
         "pattern Q any(P p)",
     ]
     with pytest.raises(UsageError, match="P <- R <- Q <- P"):
-        together(cycle)
+        merge_programs(cycle)
     with pytest.raises(ProgramError, match="P <- Q <- P"):
         weft.compile("QUERY P AS SELECT * WHERE Q WITHIN 1 EVENTS QUERY Q AS SELECT * WHERE P WITHIN 1 EVENTS")
 
@@ -138,13 +138,13 @@ def test_rules_may_be_made_of_their_own_type_from_before() -> None:
     seed = "define R(x: int) from B() where x = 0"
     query = "QUERY Q AS SELECT r[x] WHERE R AS r FILTER r[x > 1] WITHIN 1 EVENTS"
     events = [event("B", 1), event("A", 2), event("A", 3)]
-    found = run_program("meaning", together([query, chain + seed]), events)
+    found = run_program("meaning", merge_programs([query, chain + seed]), events)
     assert [match["event"] for match in found if match["query"] == "Q"] == [{"x": 2}]
 
 
 def test_two_queries_of_one_name_are_refused() -> None:
     with pytest.raises(UsageError, match="two programs have a query called 'D'"):
-        together([DEFINING["ceql"][0], DEFINING["tesla"][0]])
+        merge_programs([DEFINING["ceql"][0], DEFINING["tesla"][0]])
 
 
 def test_a_type_that_the_input_has_too_is_doubtful_if_it_is_read() -> None:
@@ -153,11 +153,11 @@ def test_a_type_that_the_input_has_too_is_doubtful_if_it_is_read() -> None:
     assert [(finding.code, finding.severity) for finding in findings] == [("defined-and-declared", "warning")]
     with warnings.catch_warnings():
         warnings.simplefilter("error", ProgramWarning)
-        together([made, STEP + "R(*): A ; C"])  # nobody reads it
+        merge_programs([made, STEP + "R(*): A ; C"])  # nobody reads it
 
 
 def test_input_and_derived_events_of_one_type_are_both_seen() -> None:
-    program = together(["define B(w: int) from C() where w = C.u", "pattern R any(B b) derive w = b.w"])
+    program = merge_programs(["define B(w: int) from C() where w = C.u", "pattern R any(B b) derive w = b.w"])
     found = [as_record(match) for match in weft.detect(EVENTS, program, engine="meaning")]
     assert [match["event"] for match in found if match["query"] == "R"] == [{"w": 0}, {"w": 6}, {"w": 7}]
 

@@ -67,7 +67,7 @@ def collected(frame: DataFrame) -> list[Match]:
 def test_a_frame_of_several_partitions(spark: SparkSession) -> None:
     frame = frame_of(spark, EVENTS)
     found = api.match(frame, both(), positions=True)
-    wanted = local(api.together(both()), EVENTS)
+    wanted = local(api.merge_programs(both()), EVENTS)
     assert collected(found) == wanted
     assert {match.query for match in wanted} == {"q", "plain"}
     assert found.columns == ["query", "id", "start", "end", "variables", "event", "positions", "bindings"]

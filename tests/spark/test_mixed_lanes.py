@@ -14,7 +14,7 @@ from tests.spark.pipeline import Event, Stream, cut, in_batch, job_for, matches_
 
 import weft
 from weft.algebra.query import Program
-from weft.api import together
+from weft.api import merge_programs
 from weft.plan.planner import plan
 
 SOME = some(20)
@@ -54,13 +54,13 @@ def meant(program: Program, given: Sequence[Event]) -> list[weft.Match]:
 @pytest.mark.parametrize("bottom", BOTTOM)
 def test_a_key_goes_through_all_of_a_family_or_none(bottom: str) -> None:
     for top in TOP:
-        (lanes,) = plan(together([bottom, top])).lanes
+        (lanes,) = plan(merge_programs([bottom, top])).lanes
         assert lanes.key == (("k",),)
     for top in LOOSE:
-        (lanes,) = plan(together([bottom, top])).lanes
+        (lanes,) = plan(merge_programs([bottom, top])).lanes
         assert lanes.key == ()
     without = bottom.replace("b[k]", "b[v] AS k").replace("k = B.k", "k = B.v").replace("k = a.k,", "k = a.v,")
-    (lanes,) = plan(together([without, TOP[2]])).lanes
+    (lanes,) = plan(merge_programs([without, TOP[2]])).lanes
     assert lanes.key == ()
 
 
@@ -73,7 +73,7 @@ def test_a_key_goes_through_all_of_a_family_or_none(bottom: str) -> None:
     st.randoms(use_true_random=False),
 )
 def test_batch_and_stream(bottom: str, top: str, given: list[Event], lanes: int, rng: random.Random) -> None:
-    program = together([bottom, top])
+    program = merge_programs([bottom, top])
     parts = cut(given, (rng.randint(0, len(given)) for _ in range(2)))
     assert matches_in(in_batch(parts, job_for(program, lanes))) == meant(program, given)
     stream = Stream(job_for(program, lanes, streaming=True), delay=0)
@@ -87,7 +87,7 @@ def test_batch_and_stream(bottom: str, top: str, given: list[Event], lanes: int,
 
 @pytest.mark.spark
 def test_on_spark(spark: SparkSession) -> None:
-    program = together([BOTTOM[2], TOP[1], "QUERY U AS SELECT t[v] WHERE T AS t ; A AS a WITHIN 20 EVENTS"])
+    program = merge_programs([BOTTOM[2], TOP[1], "QUERY U AS SELECT t[v] WHERE T AS t ; A AS a WITHIN 20 EVENTS"])
     chance = random.Random(1)
     events = [
         {"type": chance.choice("ABC"), "ts": at, "k": chance.randint(1, 3), "v": chance.randint(0, 9)}

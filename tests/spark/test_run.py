@@ -266,7 +266,7 @@ OTHER = "SELECT * FROM S WHERE B AS b ; C AS c FILTER b[x] > 3 WITHIN 30 EVENTS"
 
 
 def programs(**texts: str) -> api.Program:
-    return api.together([api.compile_with_findings(text, stem=name)[0] for name, text in texts.items()])
+    return api.merge_programs([api.compile_with_findings(text, stem=name)[0] for name, text in texts.items()])
 
 
 def changing(folder: Path, program: api.Program, **more: object) -> ContinuousRun:

@@ -36,7 +36,7 @@ TEXTS = {
 
 def test_steps_are_counted_over_all_events_in_all_lanes(spark: SparkSession, tmp_path: Path) -> None:
     compiled = [api.compile_with_findings(text, language, stem=name)[0] for name, (language, text) in TEXTS.items()]
-    program = replace(api.together([one for one in compiled if one is not None]), inputs=())
+    program = replace(api.merge_programs([one for one in compiled if one is not None]), inputs=())
     for number in range(3):
         write(tmp_path / "in", number, EVENTS[40 * number : 40 * number + 40])
     widened, steps = with_steps(program)

@@ -211,7 +211,7 @@ def test_another_program_keeps_the_state_of_what_did_not_change(spark: SparkSess
     for number, texts in enumerate(versions):
         (folder / f"{number}.json").write_text("".join(json.dumps(e) + "\n" for e in EVENTS[number * 30 :][:30]))
         stream = read_stream(spark, folder).withColumn("ts", F.timestamp_millis("ts"))
-        program = api.together([api.compile_with_findings(text, stem=name)[0] for name, text in texts.items()])
+        program = api.merge_programs([api.compile_with_findings(text, stem=name)[0] for name, text in texts.items()])
         unused = api.compile(late)
         api.match(stream.withWatermark("ts", "10 milliseconds"), unused, checkpoint=checkpoint)  # it is never started
         timed = stream.withWatermark("ts", "10 milliseconds")

@@ -43,7 +43,7 @@ def measure(
             raise UsageError("--run is about a run that has its program and events: leave out the others")
         found = counted_by(run)
     else:
-        program = api.together(compile_all(programs, queries, language, time_unit))
+        program = api.merge_programs(compile_all(programs, queries, language, time_unit))
         found = api.measure(events_of(events or [], program), program, time=time, type=type_, sample=sample)
     if not found.rates:
         missing = "give --events FILE with some" if run is None else "try again when some have come"

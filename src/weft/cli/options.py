@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from weft.algebra.query import Program
-from weft.api import choices, together
+from weft.api import choices, merge_programs
 from weft.cli.console import say
 from weft.cli.render import compile_all
 from weft.optimizer.fitting import unused_statistics
@@ -123,7 +123,7 @@ class ProgramTexts:
 
     def compiled(self, paths: Sequence[str]) -> Program:
         """The programs in these files, and those that were given as text, as one."""
-        return together(compile_all(paths, self.queries, self.language, self.time_unit))
+        return merge_programs(compile_all(paths, self.queries, self.language, self.time_unit))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.api import together
+from weft.api import merge_programs
 from weft.cli import options
 from weft.cli.console import say, say_json
 from weft.cli.match import Events, events_of
@@ -36,7 +36,7 @@ def why(
 
         weft why fire.ceql --events sensors.jsonl --at 1,3,8
     """
-    program = together(compile_all(programs, queries, language, time_unit))
+    program = merge_programs(compile_all(programs, queries, language, time_unit))
     given = events_of(events or [], program)
     found = find(given, program, positions_in(at), time=time, type=type_, order=order or ())
     if as_json:

@@ -19,7 +19,7 @@ import numpy as np
 
 from weft import inputs
 from weft.algebra.query import Program
-from weft.api import Programs, Schema, compile_with_findings, together
+from weft.api import Programs, Schema, compile_with_findings, merge_programs
 from weft.connectors.sinks import growing_sink
 from weft.detection import report_rejected
 from weft.errors import BudgetError, Diagnostic, UsageError
@@ -284,7 +284,7 @@ class LiveProgram(LiveState):
                     text, language, known, running.time_unit, stem=name, running=running, defined=defined
                 )
 
-            addition = together(program, compiled)
+            addition = merge_programs(program, compiled)
             extended = self.program.extended(addition)
             addition = replace(addition, queries=extended.queries[len(self.program.queries) :])
             deployed = self._deployments.deploy(addition)

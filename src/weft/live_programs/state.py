@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from weft.algebra.query import AnyQuery, Program
 from weft.algebra.stored import program_from_plain, program_to_plain
-from weft.api import Known, Programs, choices, together
+from weft.api import Known, Programs, choices, merge_programs
 from weft.arguments import check
 from weft.connectors.saved import read_saved, write_saved
 from weft.errors import InputError, UsageError
@@ -90,7 +90,7 @@ class LiveState:
         those that are not in it end. No match of a query that stays is lost or duplicated. Subscriptions stay.
         """
         with self._changing(), self._lock:
-            wanted = together(program)
+            wanted = merge_programs(program)
             if self.program.queries and wanted.time_unit != self.program.time_unit:
                 raise UsageError("the programs count time in different units: compile them with one time_unit")
             change = changed(self.program.queries, wanted.queries)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.algebra.prefixes import funnels_of
-from weft.api import compile, together
+from weft.api import compile, merge_programs
 from weft.errors import UsageError
 from weft.reasons import funnel
 from weft.running.program_files import ProgramFiles
@@ -37,7 +37,7 @@ def newest_funnels(entry: Entry) -> Funnels:
         rows += [{"stream": stream, **row} if stream else row for row in _newest(base / folder.removeprefix("file://"))]
     if not rows:
         raise UsageError(f"the sources of {entry.name} hold no events that can be read here")
-    program = together([compile(path) for path in programs])
+    program = merge_programs([compile(path) for path in programs])
     return funnel(rows, program, time=str(entry.about.get("time", "ts")), type=str(entry.about.get("type", "type")))
 
 

@@ -7,7 +7,7 @@ from tests.harness import event
 
 from weft import live
 from weft.algebra.meaning import matches
-from weft.api import detect, together
+from weft.api import detect, merge_programs
 
 FIRST = "define D(n: int) from A(x > 0) where n = 1"
 SECOND = "define D(n: int) from A(x > 1) where n = 2"
@@ -27,7 +27,7 @@ def ids(programs: list[str], engine: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("engine", ["local", "meaning"])
 def test_ids_are_those_of_the_definition(engine: str) -> None:
     programs = [FIRST, SECOND, NAMED, *OTHERS]
-    defined = sorted((match.query, match.id) for match in matches(together(programs), EVENTS))
+    defined = sorted((match.query, match.id) for match in matches(merge_programs(programs), EVENTS))
     assert sorted(ids(programs, engine)) == defined
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.harness import event, run_program
 
-from weft.api import together
+from weft.api import merge_programs
 from weft.runtime.execution.derived import column_of_field
 
 HUGE = 2**53 + 1
@@ -25,7 +25,7 @@ MADE, READ = (
 def test_a_derived_event_has_the_values_of_its_match(values: list[object]) -> None:
     events = [event("A", ts, x=value) for ts, value in enumerate(values)]
     for engine in ("meaning", "local"):
-        found = run_program(engine, together([MADE, READ]), events)
+        found = run_program(engine, merge_programs([MADE, READ]), events)
         shown = [record["event"]["x"] for record in found if record["query"] == "R"]  # type: ignore[index]
         assert [(type(value), value) for value in shown] == [(type(value), value) for value in values]
 

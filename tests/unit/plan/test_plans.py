@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import weft
-from weft.api import together
+from weft.api import merge_programs
 from weft.optimizer.pipeline import optimize
 from weft.plan.operators import JoinOp, RuleOp
 from weft.plan.planner import plan
@@ -24,7 +24,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_matcher_holds_the_plan(name: str) -> None:
-    chosen = plan(together(PROGRAMS[name]))
+    chosen = plan(merge_programs(PROGRAMS[name]))
     matcher = Matcher(chosen)
     assert matcher.plan is chosen
     assert [layer.node for layer in matcher.layers] == list(chosen.layers)
@@ -47,7 +47,7 @@ def test_rules_before_and_after_another_language_run_twice_and_tell_once() -> No
         "define X(v: int) from A() where v = A.v\ndefine Z(v: int) from Y() and each X() within 9 from Y where v = X.v",
         "QUERY Y AS SELECT x[v] WHERE X AS x ; B WITHIN 5 EVENTS",
     ]
-    program = together(texts)
+    program = merge_programs(texts)
     first, between, last = plan(program).layers
     assert [len(layer.feeders) for layer in (first, between, last)] == [0, 1, 1]
     (rules,) = last.operators

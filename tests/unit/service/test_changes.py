@@ -64,8 +64,8 @@ def test_a_query_with_another_name_keeps_its_state() -> None:
 
 def test_what_reads_a_changed_query_begins_anew() -> None:
     reader = "SELECT * FROM S WHERE (one AS p ; C AS c) WITHIN 100 EVENTS"
-    old = weft.api.together([named("one", PAIR.format(0)), named("reads", reader)])
-    new = weft.api.together([named("one", PAIR.format(1)), named("reads", reader)])
+    old = weft.api.merge_programs([named("one", PAIR.format(0)), named("reads", reader)])
+    new = weft.api.merge_programs([named("one", PAIR.format(1)), named("reads", reader)])
     change = changed(old.queries, new.queries)
     assert change.stays == ()
     assert dict(change.reasons)[1] == "since it reads 'one', which does not stay"

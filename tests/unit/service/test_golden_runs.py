@@ -27,7 +27,7 @@ SEEN = 6  # events before the state was kept
 
 
 def golden_job() -> tuple[weft.Program, Job]:
-    program = weft.api.together(golden_program())
+    program = weft.api.merge_programs(golden_program())
     chosen = plan(optimize(program), strategy="auto", lanes=2)
     return program, job_of(chosen, Reading(time_unit=program.time_unit), 2, streaming=True)
 
