@@ -12,6 +12,7 @@ import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -23,6 +24,7 @@ from weft.running import registry
 from weft.running.activity import Activity
 from weft.running.logs import JsonFormatter, TextLines, log_trigger
 from weft.running.metrics import health, metrics_text, serve
+from weft.runtime.spark.runs.warning import Unreadable
 from weft.runtime.watching.standstill import Standstill
 from weft.runtime.watching.triggers import OperatorStats, Standing, Trigger
 
@@ -277,3 +279,15 @@ def test_time_that_stands_still_is_told_once() -> None:
     assert len(found) == 1
     assert "time stands still: events have come for 60 s, none of them later than 7" in found[0]
     assert watch.look(stands(210.0, {"0": 8}, 8)) == []
+
+
+def test_what_cannot_be_read_is_logged_once_for_each_reason(caplog: pytest.LogCaptureFixture) -> None:
+    reasons = ["no column 'type'", "late: it ended at 1", "no column 'type'", "no time"]
+    unreadable = Unreadable()
+    for _ in range(2):
+        unreadable.look(pa.table({"id": [f"a.csv:{row}" for row in range(4)], "reason": reasons}))
+    told = [record.getMessage() for record in caplog.records]
+    assert [line.partition(" (")[0] for line in told] == [
+        "a.csv:0 could not be read: no column 'type'",
+        "a.csv:3 could not be read: no time",
+    ]

@@ -24,6 +24,7 @@ from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.connections.writers import MatchWriter
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, share_out, write_whole
+from weft.runtime.spark.runs.warning import Unreadable
 from weft.runtime.spark.schema import output_schema
 from weft.runtime.watching.left_out import of_these
 from weft.runtime.watching.triggers import Standing, Trigger
@@ -58,6 +59,7 @@ class FileSink:
         if form not in ("jsonl", "parquet"):
             raise UsageError(f"matches are written as jsonl or parquet, not as {form}")
         self.counters: Counter[str] = Counter(events=0, matches=0, late=0, unreadable=0)
+        self._unreadable = Unreadable()
         self.watchers: list[Callable[[Trigger], None]] = []  # told of each trigger that is written
         self.written = 0  # triggers
         self.check: Callable[[], None] = lambda: None  # raises when nothing more is to be written
@@ -135,6 +137,7 @@ class FileSink:
         wrong = Counter(late=0, unreadable=0)
         for reason in rejects["reason"].to_pylist():
             wrong["late" if reason.startswith("late: ") else "unreadable"] += 1
+        self._unreadable.look(rejects)
         for part in parts:
             (by_query if part["name"].startswith("matches-") else wrong).update(part["counts"])
         counted = self._count(told, by_query.total(), wrong)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+
 from weft.runtime.spark.files.log import Changes, change_of
 from weft.runtime.watching.standstill import Standstill
 from weft.runtime.watching.triggers import Trigger
 
 LOG = logging.getLogger("weft.run")
+REASONS = 5  # that are told
 
 
 def warners(log: Path, sources: Sequence[str] | Mapping[str, str]) -> list[Callable[[Trigger], None]]:
@@ -36,6 +39,22 @@ class Late:
                 f"{trigger.late:,} event{'s' * (trigger.late > 1)}",
                 f"{self._seen:,}",
             )
+
+
+class Unreadable:
+    """Logs the first event or file that could not be read, for each of a few reasons."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def look(self, rejects: pa.Table) -> None:
+        """After a trigger, with the rows of its rejects."""
+        for place, reason in zip(rejects["id"].to_pylist(), rejects["reason"].to_pylist(), strict=True):
+            if reason not in self._told and len(self._told) < REASONS and not reason.startswith("late: "):
+                self._told.add(reason)
+                LOG.warning(
+                    "%s could not be read: %s (the rejects have it, and all like it)", place or "an event", reason
+                )
 
 
 def _tell_standstill(standstill: Standstill, trigger: Trigger) -> None:
