@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -114,6 +115,21 @@ def test_a_file_is_read_when_it_has_settled(tmp_path: Path) -> None:
     assert [os.path.basename(found.path) for found in found_files(waiting, look=True)] == ["old.jsonl"]
     at_once = log_of(tmp_path / "in", tmp_path / "log.jsonl")
     assert [os.path.basename(found.path) for found in found_files(at_once, look=True)] == ["old.jsonl", "new.jsonl"]
+
+
+def test_a_file_settles_though_the_clock_was_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "in", early=1)
+    waiting = log_of(tmp_path / "in", tmp_path / "log.jsonl", settle=10)
+    passed = [0.0]
+    monkeypatch.setattr(time, "time_ns", lambda: 5)  # long before the file was written
+    monkeypatch.setattr(time, "monotonic", lambda: passed[0])
+    for passed[0] in (0.0, 9.0):
+        assert found_files(waiting, look=True) == []
+    written(tmp_path / "in", early=2)  # it has changed: it is watched anew
+    passed[0] = 11.0
+    assert found_files(waiting, look=True) == []
+    passed[0] = 21.0
+    assert [found.size for found in found_files(waiting, look=True)] == [2]
 
 
 def test_a_trigger_takes_so_many_files_and_bytes(tmp_path: Path) -> None:

@@ -71,6 +71,20 @@ def test_an_owner_on_another_host_is_gone_when_it_is_silent(tmp_path: Path) -> N
     assert json.loads(_owner(tmp_path).read_text())["released"]
 
 
+def test_signs_of_the_future_are_of_a_clock_that_was_set_back(tmp_path: Path) -> None:
+    _owner(tmp_path).parent.mkdir()
+    _owner(tmp_path).write_text(json.dumps({"host": "elsewhere/x", "pid": 7, "born": "1", "epoch": 4}))
+    claim = tmp_path / "weft" / "owner-5.claim"
+    claim.touch()
+    later = claim.stat().st_mtime + 86_400
+    for path in (_owner(tmp_path), claim):
+        os.utime(path, (later, later))
+    own = Ownership(str(tmp_path))
+    own.acquire()
+    assert own.epoch == 5
+    own.release()
+
+
 def test_of_two_that_take_it_at_once_one_is_the_owner(tmp_path: Path) -> None:
     first = Ownership(str(tmp_path))
     first.acquire()

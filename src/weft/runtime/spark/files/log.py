@@ -13,6 +13,9 @@ from typing import NamedTuple
 from weft.errors import UsageError
 
 
+_of_the_future: dict[str, tuple[tuple[int, int] | None, float]] = {}  # files: how each looks, and since when
+
+
 @dataclass(frozen=True)
 class Folder:
     """A source: a folder of files of events, or a single file; `defaults` are what events do not say themselves."""
@@ -147,11 +150,28 @@ def listed(path: str, formats: Mapping[str, str]) -> list[tuple[str, os.stat_res
 
 
 def settled(files: Sequence[tuple[str, os.stat_result]], seconds: float) -> list[tuple[str, os.stat_result]]:
-    """Those that have not changed for so long. Here a clock is read."""
+    """Those that have not changed for so long. Here clocks are read.
+
+    A file of the future was written before the clock was set back: it is watched for so long by a clock that never is.
+    """
     if not seconds:
         return list(files)
-    limit = time.time_ns() - int(seconds * 1e9)
-    return [(path, status) for path, status in files if status.st_mtime_ns <= limit]
+    now, watched = time.time_ns(), time.monotonic()
+    found = []
+    for path, status in files:
+        if status.st_mtime_ns <= now:
+            _of_the_future.pop(path, None)
+            is_settled = status.st_mtime_ns <= now - int(seconds * 1e9)
+        else:
+            looks = status.st_mtime_ns, status.st_size
+            before, since = _of_the_future.get(path, (None, watched))
+            if before != looks:
+                since = watched
+            _of_the_future[path] = looks, since
+            is_settled = watched - since >= seconds
+        if is_settled:
+            found.append((path, status))
+    return found
 
 
 def ending_of(path: str) -> str:

@@ -108,7 +108,7 @@ class Ownership:
         try:
             os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         except FileExistsError:
-            if self._now() - claim.stat().st_mtime < SILENT:
+            if abs(self._now() - claim.stat().st_mtime) < SILENT:  # one of the future: the clock was set back
                 raise UsageError(
                     f"the checkpoint {self._checkpoint} is being taken by another run at this moment: wait for that "
                     "one, or use another checkpoint"
@@ -147,7 +147,7 @@ class Ownership:
                 "checkpoint and another sink"
             )
         silent = self._now() - self._path.stat().st_mtime
-        if silent < SILENT:
+        if abs(silent) < SILENT:  # one that is alive touches the file by the clock as it is now
             raise UsageError(
                 f"the checkpoint {self._checkpoint} is in use by {_named(owner)}, which gave a sign of life "
                 f"{max(0.0, silent):.0f} s ago: stop that run first; when it is gone, wait {SILENT:.0f} s"
