@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -26,14 +27,15 @@ from tests.spark.standalone import cluster
 SAID_EVERY = 10  # kills
 
 
-def torture(folder: Path, seed: int, minutes: float, *, in_cluster: bool = True) -> list[str]:
-    """Torture a run for so many minutes; what is wrong afterwards."""
+def torture(folder: Path, seed: int, minutes: float, *, in_cluster: bool = True, only: Sequence[str] = ()) -> list[str]:
+    """Torture a run for so many minutes, by `only` some troubles if they are named; what is wrong afterwards."""
     chance = Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
     limit = time.monotonic() + 60 * minutes
     with disks(folder) as are_small, cluster(folder / "cluster") as url:
         run = Tortured(folder, chance, ["local[2]", "local[2]", url] if in_cluster else ["local[2]"])
         troubles = run.troubles if are_small else [one for one in run.troubles if one != run.fill]
+        troubles = [one for one in troubles if not only or one.__name__.lstrip("_") in only]
         if not are_small:
             print("full disks are left out: no small disks can be mounted here", flush=True)
         wrong: list[str] = []
@@ -42,7 +44,7 @@ def torture(folder: Path, seed: int, minutes: float, *, in_cluster: bool = True)
             for number, kill in enumerate(kills(seed, 10_000)):
                 if time.monotonic() > limit:
                     break
-                for trouble in chance.sample(troubles, chance.randrange(4)):
+                for trouble in chance.sample(troubles, min(len(troubles), chance.randrange(4))):
                     run.note(trouble.__name__)
                     trouble()
                 run.note(f"kill {kill.victim} in {kill.place}")
@@ -106,10 +108,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--local", action="store_true", help="without a cluster")
+    parser.add_argument("--only", nargs="*", default=[], help="names of troubles: fill, reshare, change_program, …")
     given = parser.parse_args()
     print(f"torture with --seed {given.seed} for {given.minutes:g} minutes", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        wrong = torture(Path(folder) / "run", given.seed, given.minutes, in_cluster=not given.local)
+        wrong = torture(Path(folder) / "run", given.seed, given.minutes, in_cluster=not given.local, only=given.only)
     for one in wrong:
         print(f"wrong: {one}", flush=True)
     print("nothing is wrong" if not wrong else f"{len(wrong)} things are wrong", flush=True)

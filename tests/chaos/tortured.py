@@ -22,7 +22,7 @@ from tests.chaos.test_spark_kills import PROGRAMS
 from tests.chaos.torture_feed import PER_STRETCH, Feed
 
 REFUSED = "in use by process"
-DAMAGED = re.compile(r"(?<!not )\bdamaged\b")
+DAMAGED = re.compile(r"(?<!not )\bdamaged\b|belongs to another program|start with a new checkpoint")
 AGAIN = "again"  # the query over files that are written while they are read
 RULES = {
     **PROGRAMS,
@@ -109,7 +109,7 @@ class Tortured(Lives):
     def complaints(self) -> list[str]:
         """What is wrong with what was said; nothing was damaged."""
         said = [line for line in self.told.splitlines() if DAMAGED.search(line)]
-        return [*super().complaints(), *(f"a checkpoint is called damaged: {line[:300]}" for line in said[:3])]
+        return [*super().complaints(), *(f"a good checkpoint is refused: {line[:300]}" for line in said[:3])]
 
     def note(self, what: str) -> None:
         """Write down what happens, where the processes say what they say."""
