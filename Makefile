@@ -46,7 +46,7 @@ chaos-spark: $(READY) ## kill processes of runs on a real Spark, 16 times (KILLS
 	@WEFT_KILLS=$(or $(KILLS),16) WEFT_SEED=$(or $(SEED),1) WEFT_MINUTES=$(or $(MINUTES),45) WEFT_DAMAGES=$(or $(DAMAGES),24) \
 	  $(BIN)/python -m pytest -q -s tests/chaos/test_spark_kills.py tests/chaos/test_damaged_runs.py
 
-torture: $(READY) ## everything at once on a real Spark: kills, lanes, second runs, far events, vanished files; MINUTES=60, SEED=…
+torture: $(READY) ## everything at once on a real Spark: kills, full disks, second runs, programs, lanes, clocks, formats, rewritten files; MINUTES=60, SEED=…
 	@$(BIN)/python -m tests.chaos.torture --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
 kafka: $(READY) ## a real Kafka broker (needs Java and Maven): round trips, restarts and 20 kills under load; KILLS=… chooses how many, ONLY=… which tests

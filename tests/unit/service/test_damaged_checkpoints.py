@@ -197,7 +197,9 @@ def test_failures_are_told_in_one_sentence() -> None:
     )
     mistake = RuntimeError("Traceback\n  File x\nweft.errors.InputError: a.jsonl is gone\nmore")
     other = RuntimeError("[STREAM_FAILED] " + "x" * 5000)
+    again = RuntimeError("Traceback\nweft.runtime.spark.lanes.state.InterruptedAttempt: task 7 wrote state\nmore")
     assert [is_passing(one, "c") for one in (worker, state, mistake, other)] == [True, True, False, False]
+    assert is_passing(again, "c")
     stopped = RuntimeError("[STATE_STORE]\nweft.errors.BudgetError: q: one event completes more than 3 matches\nat x")
     found = told(stopped, "c")
     assert (type(found), str(found)) == (BudgetError, "q: one event completes more than 3 matches")

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from weft.errors import UsageError
 
-
 _of_the_future: dict[str, tuple[tuple[int, int] | None, float]] = {}  # files: how each looks, and since when
 
 

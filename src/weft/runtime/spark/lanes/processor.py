@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from weft.runtime.data import blocks
 from weft.runtime.spark.compat import StatefulProcessor
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from weft.runtime.spark.lanes.state import LaneState
     from weft.runtime.spark.packing.runs import RunRow
 
+BATCH = "streaming.sql.batchId"  # the property by which a task knows its batch
 PACKED = 1 << 24  # bytes of the output that go on together, about
 NO_EVENTS = -(1 << 63)  # the `first` of a run without events: pandas knows no integer that is missing
 
@@ -96,10 +98,13 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
 
     def _load(self, lane_id: int) -> LaneState:
         # Spark also starts a process that only asks which states there are: it can do without the engine.
-        from weft.runtime.spark.lanes.state import LaneState
+        from weft.runtime.spark.lanes.state import NO_ATTEMPT, Attempt, LaneState
 
         receive_kernels(self._kernels)
-        return LaneState.load(self._pages, self._job, lane_id)
+        context = TaskContext.get()
+        batch = None if context is None else context.getLocalProperty(BATCH)
+        attempt = NO_ATTEMPT if batch is None else Attempt(int(batch), context.taskAttemptId())
+        return LaneState.load(self._pages, self._job, lane_id, attempt)
 
     def _follow_spark(self, state: LaneState, timer_values: Any) -> None:
         if self._lateness.by_spark:

@@ -7,7 +7,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +54,20 @@ class Pages(Protocol):
         """Forget a page."""
 
 
+class InterruptedAttempt(Exception):
+    """The store shows what an attempt at the same trigger wrote that was interrupted and never committed."""
+
+
+class Attempt(NamedTuple):
+    """A task of Spark's: the number of its batch, and of the task among all of its session."""
+
+    batch: int
+    task: int
+
+
+NO_ATTEMPT = Attempt(-1, -1)
+
+
 @dataclass
 class Head:
     """The small part of the state, written at every trigger."""
@@ -76,6 +90,7 @@ class Head:
     watched: Plain = None  # what was seen of the events meanwhile, where it may change
     gone: list[int] = field(default_factory=list)  # queries that were removed since
     points: Points = field(default_factory=dict)  # see `EmissionFilter`
+    attempt: Sequence[int] = NO_ATTEMPT  # the task that wrote it
 
 
 # States by stamp. A worker that is given a lane it has just had need not read it again; if the trigger it
@@ -99,6 +114,7 @@ class LaneState:
         self.head = head
         self.sequencer = sequencer
         self.matcher = matcher
+        self.attempt = NO_ATTEMPT
         self._reported: dict[str, OperatorStats] = {}  # as they stood after the last trigger
         self.guard = None if job.limits.is_none else job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         own = None if lane is None else job.generation_of(lane)
@@ -115,8 +131,14 @@ class LaneState:
         self._record: str | None = None  # the job's, as it is stored
 
     @classmethod
-    def load(cls, pages: Pages, job: Job, lane_id: int) -> LaneState:
-        """The lane as the pages have it; a new one if there are none."""
+    def load(cls, pages: Pages, job: Job, lane_id: int, attempt: Attempt = NO_ATTEMPT) -> LaneState:
+        """The lane as the pages have it; a new one if there are none. `attempt`: the task that asks."""
+        state = cls._loaded(pages, job, lane_id, attempt)
+        state.attempt = attempt
+        return state
+
+    @classmethod
+    def _loaded(cls, pages: Pages, job: Job, lane_id: int, attempt: Attempt) -> LaneState:
         lane = job.lane_named(lane_id)
         count, shared = job.beginnings(lane)
         own = job.generation_of(lane)
@@ -125,6 +147,7 @@ class LaneState:
         if stored is None:
             return cls._begun(job, lane, Matcher(chosen, lane))
         head = _head(stored)
+        _refuse_interrupted(head, attempt)
         _refuse_others(head, count, shared)
         remembered = _remembered.pop(head.stamp, None)
         if remembered is not None and remembered.job.finds == job.finds:
@@ -292,6 +315,7 @@ class LaneState:
             self._put(pages, RECORD, self._record.encode())
         head.released = self.sequencer.released
         head.stamp = uuid.uuid4().hex
+        head.attempt = self.attempt
         self._put(pages, HEAD, json.dumps(asdict(head)).encode())
         _remembered[head.stamp] = self
         while len(_remembered) > _REMEMBERED:
@@ -341,6 +365,13 @@ def seed_of(head: bytes, runs: Iterable[bytes]) -> Seed:
     used = _head(head).used
     waiting = [cut_run(run, used.get(_name(run.origin), 0)) for run in map(unpack_run, runs)]
     return Seed(head, tuple(pack_run(replace(run, events=blocks.slice(run.events, 0, 0))) for run in waiting))
+
+
+def _refuse_interrupted(head: Head, attempt: Attempt) -> None:
+    """Refuse what another task wrote for the same batch and Spark did not take back: when this one fails, it does."""
+    batch, task = head.attempt
+    if attempt != NO_ATTEMPT and batch == attempt.batch and task != attempt.task:
+        raise InterruptedAttempt(f"task {task} wrote state for batch {batch} and was interrupted: try again")
 
 
 def _refuse_others(head: Head, count: int, shared: str) -> None:

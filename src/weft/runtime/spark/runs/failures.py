@@ -20,6 +20,7 @@ _DIED = (
     "ExecutorLostFailure",
     "Lost executor",
     "FetchFailed",
+    "InterruptedAttempt",  # our own: the next attempt sees the committed state
 )
 _CUT_OFF = ("Connection reset", "Broken pipe", "java.net.SocketException", "java.io.EOFException")  # most likely
 # What it says when its files of a checkpoint are not what it wrote.
