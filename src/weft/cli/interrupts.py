@@ -12,7 +12,7 @@ from threading import Event, Thread
 from weft.source import printable
 
 INTERRUPTED = 130  # exit code
-PATIENCE = 1.0  # seconds for the usual way, which says more
+INTERRUPT_GRACE_S = 1.0  # seconds for the usual way, which says more
 ORDERLY = 1.5  # seconds for what has something to finish
 
 _has_order = Event()
@@ -49,7 +49,7 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
     while signal.SIGINT not in reader.recv(64):
         pass
     _happened.set()
-    time.sleep(ORDERLY if _has_order.is_set() else PATIENCE)
+    time.sleep(ORDERLY if _has_order.is_set() else INTERRUPT_GRACE_S)
     if not _said.is_set():
         say_interrupted()
     os._exit(INTERRUPTED)

@@ -10,7 +10,7 @@ from numba.core import event
 
 from weft.kernels.store import WAITING
 
-PATIENCE = 2.0  # seconds of compiling before it is worth a word
+REPORT_COMPILING_AFTER_S = 2.0  # seconds of compiling before it is worth a word
 
 
 class _Watch(event.Listener):  # type: ignore[misc, unused-ignore]
@@ -26,7 +26,7 @@ class _Watch(event.Listener):  # type: ignore[misc, unused-ignore]
         """A kernel, or a part of one, begins to be compiled."""
         self._depth += 1
         if self._timer is None and not self._is_told:
-            self._timer = Timer(PATIENCE, self._say)
+            self._timer = Timer(REPORT_COMPILING_AFTER_S, self._say)
             self._timer.daemon = True
             self._timer.start()
 

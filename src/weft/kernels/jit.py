@@ -17,7 +17,7 @@ _OPTIONS: dict[str, bool] = {"nogil": True, "boundscheck": False, "no_cfunc_wrap
 # A part has no wrapper for Python, which takes longer to compile than many parts do: only kernels can call it. Whether
 # it is written into its caller is said of each, or Numba has it do as the caller does.
 _PART: dict[str, bool] = {**_OPTIONS, "no_cpython_wrapper": True, "forceinline": False}
-_SPLICED: dict[str, bool] = {**_PART, "forceinline": True}
+_ALWAYS_INLINE: dict[str, bool] = {**_PART, "forceinline": True}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -38,19 +38,19 @@ def _cached(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     return found
 
 
-def inlined(function: Callable[P, R]) -> Callable[P, R]:
+def device(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel: compiled, and cached, with the kernels that call it."""
     compiled: Callable[P, R] = numba.njit(function, pipeline_class=PartCompiler, _nrt=True, **_PART)
     return compiled
 
 
-def bare(function: Callable[P, R]) -> Callable[P, R]:
+def device_no_refcount(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel that makes no arrays: none are counted, so passing many costs nothing, nor does compiling."""
     compiled: Callable[P, R] = numba.njit(function, pipeline_class=PartCompiler, _nrt=False, **_PART)
     return compiled
 
 
-def spliced(function: Callable[P, R]) -> Callable[P, R]:
+def always_inline(function: Callable[P, R]) -> Callable[P, R]:
     """A small part of a kernel, written into it wherever it is called; it makes no arrays."""
-    compiled: Callable[P, R] = numba.njit(function, pipeline_class=PartCompiler, _nrt=False, **_SPLICED)
+    compiled: Callable[P, R] = numba.njit(function, pipeline_class=PartCompiler, _nrt=False, **_ALWAYS_INLINE)
     return compiled

@@ -35,7 +35,7 @@ _AVX2 = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", 
 # The processor for which wheels supply kernels, and what it must have: AVX2 on x86 (all since about 2015), any ARM.
 BASELINE, BASELINE_FEATURES = ("x86-64-v3", _AVX2) if machine() in ("x86_64", "AMD64") else ("generic", ())
 WAITING = "weft:waiting"  # the event: another process compiles a kernel that this one wants
-PATIENCE = 120.0  # seconds that a process waits for another one's kernel before it compiles the kernel itself
+LOCK_TIMEOUT_S = 120.0  # seconds that a process waits for another one's kernel before it compiles the kernel itself
 _IMPORTED = re.compile(r"^from (weft\.kernels[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 _KERNELS = Path(__file__).parent
 _MADE_BY = f"{sys.implementation.cache_tag} numba {numba.__version__} llvmlite {llvmlite.__version__}"
@@ -116,7 +116,7 @@ class KernelStore(caching._Cache):  # type: ignore[misc, unused-ignore]
 
     def _awaited(self, file: Path) -> bytes | None:
         """What another process that compiles the kernel makes; None when this one is to compile it."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + LOCK_TIMEOUT_S
         if file not in self._locks and not self._lock(file):  # Ctrl-C may have ended this process's own attempt
             with event.trigger_event(WAITING):
                 while not self._lock(file) and time.monotonic() < until:

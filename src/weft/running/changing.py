@@ -11,7 +11,7 @@ from weft.running import registry
 from weft.running.program_files import ProgramFiles
 from weft.running.registry import GLANCE, Entry
 
-PATIENCE = 45.0  # seconds: the trigger in progress ends first
+CHANGE_TIMEOUT_S = 45.0  # seconds: the trigger in progress ends first
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def last_change(entry: Entry) -> ProgramChange | None:
     return None if told is None else ProgramChange(**told)
 
 
-def change(name: str, file: str, text: str, patience: float = PATIENCE) -> ProgramChange | None:
+def change(name: str, file: str, text: str, patience: float = CHANGE_TIMEOUT_S) -> ProgramChange | None:
     """Replace the program of a run by `file`; return None if the run is still busy and will apply it after its trigger.
 
     When the run refuses it, the file is restored, and the run's message is raised.

@@ -178,6 +178,6 @@ def test_kernels_that_join_pause(
     assert weft.count(events, program) == {"q": matches}
     whole, calls[0] = calls[0], 0
     for runtime in (chains, joining):
-        monkeypatch.setattr(runtime, "PATIENCE", 5)
+        monkeypatch.setattr(runtime, "INTERRUPT_CHECK_EVERY", 5)
     assert weft.count(events, program) == {"q": matches}
     assert calls[0] > whole

@@ -133,7 +133,7 @@ def test_a_source_with_a_declared_rate_is_idle_after_the_time_of_one_event(monke
 
 
 def test_a_silent_source_that_others_wait_for_is_told_of_once(monkeypatch):
-    monkeypatch.setattr("weft.runtime.reading.arrivals.PATIENCE", 0.05)
+    monkeypatch.setattr("weft.runtime.reading.arrivals.REPORT_SILENCE_AFTER_S", 0.05)
     silence, told = threading.Event(), []
     monkeypatch.setattr("warnings.warn", lambda text, *_, **__: (told.append(text), silence.set()))
 

@@ -14,7 +14,7 @@ from weft.kernels import compiling
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What was said."""
-    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
+    monkeypatch.setattr(compiling, "REPORT_COMPILING_AFTER_S", 0.0)
     words: list[str] = []
     end = compiling.when_compiling(lambda: words.append("compiling"))
     yield words
@@ -35,6 +35,6 @@ def test_nothing_is_said_when_nothing_is_compiled(told: list[str]) -> None:
 
 
 def test_nothing_is_said_of_what_is_compiled_at_once(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> None:
-    monkeypatch.setattr(compiling, "PATIENCE", 60.0)
+    monkeypatch.setattr(compiling, "REPORT_COMPILING_AFTER_S", 60.0)
     numba.njit(lambda x: x + 5)(3)
     assert told == []

@@ -30,12 +30,12 @@ def test_constants_below_zero_count_from_the_end() -> None:
     assert numbers.tolist() == [1, 2, 3, 6, 5]
 
 
-@jit.bare
+@jit.device_no_refcount
 def _share(whole: int, among: int) -> int:
     return whole // among
 
 
-@jit.inlined
+@jit.device
 def _shares(numbers: Any, among: int) -> int:
     found = np.zeros(1, np.int64)
     for k in range(len(numbers)):
@@ -55,7 +55,7 @@ def test_a_mistake_in_a_part_of_a_part_reaches_the_caller(decorate: Any) -> None
 
 
 def test_what_may_be_nothing_is_told_from_nought() -> None:
-    @jit.bare
+    @jit.device_no_refcount
     def found(number: int) -> Any:
         return None if number < 0 else number
 

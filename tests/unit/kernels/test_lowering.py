@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from weft.kernels.compiler import KernelCompiler
-from weft.kernels.jit import bare, inlined, spliced
+from weft.kernels.jit import always_inline, device, device_no_refcount
 from weft.kernels.memory.sorting import sort
 
 
@@ -96,7 +96,7 @@ def test_the_greater_and_the_less(left: Any, right: Any) -> None:
 
 
 def test_a_part_is_compiled_once_whatever_constants_it_is_given() -> None:
-    @bare
+    @device_no_refcount
     def nth(values: Any, stride: int, is_last: bool) -> int:
         return int(values[len(values) - stride] if is_last else values[stride])
 
@@ -118,7 +118,7 @@ def test_numbers_are_sorted_where_they_are(numbers: list[int]) -> None:
 
 
 def test_a_spliced_part_of_a_kernel_that_makes_arrays() -> None:
-    @spliced
+    @always_inline
     def swap(values: Any, one: int, other: int) -> bool:
         if values[one] <= values[other]:
             return False
@@ -138,7 +138,7 @@ def test_a_spliced_part_of_a_kernel_that_makes_arrays() -> None:
 
 
 def test_arrays_of_a_kernel_s_own() -> None:
-    @inlined
+    @device
     def counted(count: int) -> Any:
         found = np.zeros(count, np.uint64)
         for place in range(1, count):

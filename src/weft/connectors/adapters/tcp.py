@@ -21,7 +21,7 @@ from weft.runtime.writing.match_lines import json_lines
 
 PIECE = 1 << 16  # bytes taken at a time
 ROOM = 64  # pieces of all connections that may wait
-PATIENCE = 10.0  # seconds for which a connection is tried
+CONNECT_TIMEOUT_S = 10.0  # seconds for which a connection is tried
 PAUSE = 0.1  # seconds between two tries
 OPTIONS = {"listen": "1: wait for connections instead of connecting"}
 
@@ -40,10 +40,10 @@ def _listens(uri: Uri) -> bool:
 
 def connected(uri: Uri) -> socket.socket:
     """A connection to the place; whoever listens there may need a moment to begin."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + CONNECT_TIMEOUT_S
     while True:
         try:
-            made = socket.create_connection((uri.host, uri.port or 0), timeout=PATIENCE)
+            made = socket.create_connection((uri.host, uri.port or 0), timeout=CONNECT_TIMEOUT_S)
             made.settimeout(None)
             return made
         except ConnectionRefusedError as problem:

@@ -40,19 +40,19 @@ from weft.kernels.automaton.tecs import (
     Tables,
 )
 from weft.kernels.automaton.update import update
-from weft.kernels.jit import bare, bare_kernel, kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount, kernel
 from weft.kernels.machine.machine import Machine
 from weft.kernels.memory.room import lend
 
 UPDATING, ENUMERATING = 0, 1  # PHASE
 
 
-@bare
+@device_no_refcount
 def _begin_walk(control: Int64s) -> None:
     control[FINAL], control[STACK], control[CURRENT], control[EMITTED] = 0, 0, OPEN, 0
 
 
-@bare
+@device_no_refcount
 def _go_on(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cuts) -> int:
     """To the next event that ends matches, unless its matches are being enumerated already."""
     if control[PHASE] == ENUMERATING:
@@ -65,7 +65,7 @@ def _go_on(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
     return answer
 
 
-@bare
+@device_no_refcount
 def _finish(tables: Tables, state: State, batch: Batch, control: Int64s, event: int) -> None:
     """After the matches of an event: forget the runs that they consume."""
     control[PHASE] = UPDATING
@@ -81,7 +81,7 @@ def _finish(tables: Tables, state: State, batch: Batch, control: Int64s, event: 
         control[TAIL] = control[HEAD]
 
 
-@bare
+@device_no_refcount
 def _choose(answer: int, output: Output, control: Int64s) -> None:
     """Drop all matches of an event but the maximal ones, when all are there."""
     if answer == DONE:

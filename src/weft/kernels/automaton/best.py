@@ -30,14 +30,14 @@ from weft.kernels.automaton.tecs import (
     Output,
     State,
 )
-from weft.kernels.jit import bare, inlined
+from weft.kernels.jit import device, device_no_refcount
 from weft.kernels.memory.growing import grown
 from weft.kernels.memory.sorting import sort
 
 LATEST_START, NEXT_ORDER, LAST_ORDER = 0, 1, 2
 
 
-@bare
+@device_no_refcount
 def _unfold(
     state: State, best: Best, begin: Int64s, ranks: Int32s, node: int, rank: int, words: Int64s, length: int
 ) -> tuple[int, int]:
@@ -57,7 +57,7 @@ def _unfold(
         node, rank = begin[entry], ranks[entry]
 
 
-@bare
+@device_no_refcount
 def _is_better(
     order: int,
     labels: Int32s,
@@ -92,7 +92,7 @@ def _is_better(
     return False
 
 
-@inlined
+@device
 def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -> Int64s:
     """The nodes that runs inside the window go through, by id."""
     mask = state.starts.size - 1
@@ -120,7 +120,7 @@ def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -
     return found[:count]
 
 
-@inlined
+@device
 def emit_best(state: State, batch: Batch, output: Output, control: Int64s, best: Best, event: int, horizon: int) -> int:
     """Write the best matches that end at an event; DONE or FLUSH."""
     nodes, mask, tail, keep = state.nodes, state.starts.size - 1, control[TAIL], best.keep
@@ -174,7 +174,7 @@ def emit_best(state: State, batch: Batch, output: Output, control: Int64s, best:
     return answer
 
 
-@bare
+@device_no_refcount
 def _final_run(
     state: State,
     batch: Batch,
@@ -200,7 +200,7 @@ def _final_run(
     return length, state.nodes[(first & mask) << 2] >> LABEL_BITS, state.starts[first & mask]
 
 
-@inlined
+@device
 def _emit_finals(
     state: State,
     batch: Batch,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.automaton.tecs import BARE, LABEL_MASK
-from weft.kernels.jit import bare, spliced
+from weft.kernels.jit import always_inline, device_no_refcount
 from weft.kernels.machine.machine import (
     ALONE,
     CHOSEN,
@@ -89,7 +89,7 @@ KEEP, NOT_LAST, CUT = range(3)  # a run: goes on, cannot end here, can neither e
 _LOOKED_AT = 4  # ways to go on from an event that are looked at
 
 
-@spliced
+@always_inline
 def cut(
     cuts: Cuts,
     nodes: Int64s,
@@ -131,7 +131,7 @@ def cut(
     return KEEP
 
 
-@bare
+@device_no_refcount
 def _fold(room: Int64s, function: Any, slot: Any, column: Any, entry: Any, earlier: Int32s, slots: Any) -> Any:
     """A function of a column over the events in a slot, in stream order: those from an entry on."""
     payload, width = words(room, VALUES), noted(room, WIDTH)
@@ -172,7 +172,7 @@ def _fold(room: Int64s, function: Any, slot: Any, column: Any, entry: Any, earli
     return kind, word
 
 
-@bare
+@device_no_refcount
 def test_combinations(
     conditions: Conditions, condition: Any, filled: Any, entry: Any, row: Any, latest: Int32s, earlier: Int32s
 ) -> bool:

@@ -28,7 +28,7 @@ from weft.kernels.automaton.tecs import (
     State,
     Words,
 )
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 
 FILLED, TURN = range(2)  # marks: nodes below this id have their paths; the number of the current event
 MARKS = 2
@@ -46,7 +46,7 @@ class Counts(NamedTuple):
     size: int
 
 
-@bare
+@device_no_refcount
 def _add(to: Words, at: int, numbers: Words, place: int, size: int) -> bool:
     """Add one number to another; whether it has become too large."""
     carry = np.uint64(0)
@@ -59,14 +59,14 @@ def _add(to: Words, at: int, numbers: Words, place: int, size: int) -> bool:
     return bool(carry != 0)
 
 
-@bare
+@device_no_refcount
 def _set(to: Words, at: int, value: int, size: int) -> None:
     to[at] = value
     for k in range(1, size):
         to[at + k] = 0
 
 
-@bare
+@device_no_refcount
 def fill_paths(state: State, control: Int64s, counts: Any) -> int:
     """Give all new nodes their numbers of paths; DONE, or WIDER when one does not fit."""
     nodes, mask, size = state.nodes, state.starts.size - 1, counts.size
@@ -95,7 +95,7 @@ def fill_paths(state: State, control: Int64s, counts: Any) -> int:
     return DONE
 
 
-@bare
+@device_no_refcount
 def _add_alive(state: State, counts: Counts, horizon: int, to: Words, at: int, node: int) -> bool:
     """Add the paths of a node inside the window, which must be known; whether something is carried."""
     slot, size = node & (state.starts.size - 1), counts.size
@@ -106,7 +106,7 @@ def _add_alive(state: State, counts: Counts, horizon: int, to: Words, at: int, n
     return _add(to, at, counts.inside, slot * size, size)
 
 
-@bare
+@device_no_refcount
 def _is_open(state: State, counts: Counts, tail: int, horizon: int, node: int) -> bool:
     """Whether it must still be found out how many paths of a node are inside the window."""
     slot = node & (state.starts.size - 1)
@@ -117,7 +117,7 @@ def _is_open(state: State, counts: Counts, tail: int, horizon: int, node: int) -
     )
 
 
-@bare
+@device_no_refcount
 def count_inside(state: State, counts: Any, tail: int, horizon: int, node: int) -> int:
     """Find out how many paths of a node, and of all it leads to, are inside the window; DONE or DEEPER."""
     nodes, mask, size, stack = state.nodes, state.starts.size - 1, counts.size, state.stack
@@ -150,7 +150,7 @@ def count_inside(state: State, counts: Any, tail: int, horizon: int, node: int) 
     return DONE
 
 
-@bare
+@device_no_refcount
 def count_paths(state: State, control: Int64s, counts: Counts, horizon: int) -> int:
     """Add the matches of the current event to the total; return DONE or, with nothing added, DEEPER or WIDER."""
     answer = fill_paths(state, control, counts)
@@ -173,7 +173,7 @@ def count_paths(state: State, control: Int64s, counts: Counts, horizon: int) -> 
     return DONE
 
 
-@bare
+@device_no_refcount
 def _add_one(to: Words, size: int) -> bool:
     for k in range(size):
         to[k] += np.uint64(1)

@@ -33,14 +33,14 @@ from weft.kernels.automaton.tecs import (
     Output,
     State,
 )
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 
 POP = -3  # CURRENT: take the next branch from the stack
 OPEN = -4  # CURRENT: begin with the next final set
 PUT_OFF = -16  # on the stack: this, less a node whose branch was taken first; below it how many matches there were
 
 
-@bare
+@device_no_refcount
 def enumerate_matches(
     state: State,
     batch: Batch,

@@ -44,14 +44,14 @@ from weft.kernels.automaton.tecs import (
     Path,
     State,
 )
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 from weft.kernels.machine.machine import holds
 from weft.kernels.machine.tagged import MISSING, VALUE
 
-PATIENCE = 1 << 20  # nodes that are visited before it pauses: some hundredths of a second
+PAUSE_AFTER_NODES = 1 << 20  # nodes that are visited before it pauses: some hundredths of a second
 
 
-@bare
+@device_no_refcount
 def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slots: int) -> bool:
     """The general conditions that an event decides, and those on a scope that it begins."""
     row = entry + 1
@@ -69,7 +69,7 @@ def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slo
     return True
 
 
-@bare
+@device_no_refcount
 def _complete(conditions: Conditions, path: Path, depth: int) -> bool:
     """Whether the conditions on a whole match hold."""
     for condition in conditions.last_tests:
@@ -78,13 +78,13 @@ def _complete(conditions: Conditions, path: Path, depth: int) -> bool:
     return True
 
 
-@bare
+@device_no_refcount
 def is_same_event(word: int, other: int) -> bool:
     """Whether two nodes mark the same event."""
     return bool(word >> LABEL_BITS == other >> LABEL_BITS and other & LABEL_MASK < BARE)
 
 
-@bare
+@device_no_refcount
 def enumerate_filtered(
     state: State,
     batch: Batch,

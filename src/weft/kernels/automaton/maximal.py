@@ -15,10 +15,10 @@ from weft.kernels.automaton.tecs import (
     Int64s,
     Output,
 )
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 
 
-@bare
+@device_no_refcount
 def begin_again(output: Output, control: Int64s) -> None:
     """Discard the matches of the current event, since there is no room for all of them."""
     matches = control[GROUP]
@@ -27,7 +27,7 @@ def begin_again(output: Output, control: Int64s) -> None:
     control[FINAL], control[STACK], control[CURRENT], control[EMITTED] = 0, 0, OPEN, 0
 
 
-@bare
+@device_no_refcount
 def _is_within(output: Output, one: int, other: int) -> bool:
     """Whether a match has only positions of another one, and fewer; both are ascending."""
     at, end = output.offsets[one], output.offsets[one + 1]
@@ -41,7 +41,7 @@ def _is_within(output: Output, one: int, other: int) -> bool:
     return bool(at == end)
 
 
-@bare
+@device_no_refcount
 def keep_maximal(output: Output, control: Int64s) -> None:
     """Drop the matches of the current event that are strictly contained in another of them."""
     begin, end = control[GROUP], control[OUT_MATCHES]

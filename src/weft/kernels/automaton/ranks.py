@@ -22,7 +22,7 @@ from weft.kernels.automaton.tecs import (
     Int64s,
     State,
 )
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Ranks(NamedTuple):
     shares: int
 
 
-@bare
+@device_no_refcount
 def weight(state: State, ranks: Ranks, horizon: int, node: int) -> Any:
     """How many paths of a node are inside the window."""
     slot = node & (state.starts.size - 1)
@@ -59,7 +59,7 @@ def weight(state: State, ranks: Ranks, horizon: int, node: int) -> Any:
     return ranks.paths[slot] if ranks.eldest[slot] >= horizon else ranks.inside[slot]
 
 
-@bare
+@device_no_refcount
 def begin_share(state: State, control: Int64s, ranks: Ranks, horizon: int) -> int:
     """Compute the paths of the current event that the lane enumerates; return DONE or DEEPER."""
     marks = ranks.marks
@@ -85,13 +85,13 @@ def begin_share(state: State, control: Int64s, ranks: Ranks, horizon: int) -> in
     return DONE
 
 
-@bare
+@device_no_refcount
 def lane_index(ranks: Ranks) -> Any:
     """Return the lane's number for the current event; it rotates, so that events with few matches are spread, too."""
     return (ranks.share + ranks.marks[OUTPUTS]) % ranks.shares
 
 
-@bare
+@device_no_refcount
 def part_of(total: Any, index: Any, shares: Any) -> Any:
     """How many ranks there are before a share."""
     if total >= EXACT:
@@ -101,7 +101,7 @@ def part_of(total: Any, index: Any, shares: Any) -> Any:
     return whole * index + rest * index // shares
 
 
-@bare
+@device_no_refcount
 def end_share(control: Int64s, ranks: Ranks) -> None:
     """All is walked; some lane has found a match, as far as it does not depend on conditions."""
     if ranks.shares > 0:
@@ -110,7 +110,7 @@ def end_share(control: Int64s, ranks: Ranks) -> None:
         ranks.marks[OUTPUTS] += 1
 
 
-@bare
+@device_no_refcount
 def deal(ranks: Ranks, size: Any) -> bool:
     """Deal out a part to the lane that has least; whether it is this one."""
     least = 0

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -122,7 +122,7 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-@bare
+@device_no_refcount
 def add_node(state: State, control: Int64s, word: int, next_: int, alternative: int, youngest: int) -> int:
     """Make a node; there must be room in the ring."""
     node: int = control[HEAD]
@@ -135,7 +135,7 @@ def add_node(state: State, control: Int64s, word: int, next_: int, alternative: 
     return node
 
 
-@bare
+@device_no_refcount
 def _spine(state: State, tail: int, horizon: int, head: int, youngest: int, elements: Int64s) -> tuple[int, int, int]:
     """Split a set at `youngest`: the number of elements above it (their ids in `elements`), the rest, nodes read."""
     mask = state.starts.size - 1
@@ -160,7 +160,7 @@ def _spine(state: State, tail: int, horizon: int, head: int, youngest: int, elem
     return count, current if current >= tail else 0, looked
 
 
-@bare
+@device_no_refcount
 def _stack_up(state: State, control: Int64s, elements: Int64s, count: int, below: int) -> int:
     """Put elements, the youngest first, on top of a set by explicit unions."""
     mask = state.starts.size - 1
@@ -174,7 +174,7 @@ def _stack_up(state: State, control: Int64s, elements: Int64s, count: int, below
     return head
 
 
-@bare
+@device_no_refcount
 def unite_sets(state: State, control: Int64s, horizon: int, left: int, right: int) -> int:
     """The union of two sets, sorted by `youngest`."""
     mask = state.starts.size - 1
@@ -197,7 +197,7 @@ def unite_sets(state: State, control: Int64s, horizon: int, left: int, right: in
     return _stack_up(state, control, elements, count, below)
 
 
-@bare
+@device_no_refcount
 def insert_node(state: State, control: Int64s, horizon: int, head: int, word: int, next_: int, youngest: int) -> int:
     """Add an output node below the elements of a set that are younger; the new node's id is ASK_ROOM."""
     elements = state.stack  # free while no match is enumerated
@@ -215,7 +215,7 @@ def insert_node(state: State, control: Int64s, horizon: int, head: int, word: in
     return _stack_up(state, control, elements, count, below)
 
 
-@bare
+@device_no_refcount
 def pass_expired(state: State, control: Int64s, horizon: int) -> None:
     """Move the tail past the nodes that no match can use any more."""
     mask = state.starts.size - 1

@@ -42,7 +42,7 @@ from weft.kernels.automaton.tecs import (
     pass_expired,
     unite_sets,
 )
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 
 U = np.uint64
 ONE, TWO, FOUR, SIX, LOW = U(1), U(2), U(4), U(6), U(63)
@@ -50,7 +50,7 @@ LOWER = U((1 << 32) - 1)  # half of a word
 LONG = np.int64((1 << 31) - 1)  # marks that are not counted further
 
 
-@bare
+@device_no_refcount
 def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cuts) -> int:
     """Process events from control[EVENT] on until one ends matches: FINAL, and they are in state.finals.
 

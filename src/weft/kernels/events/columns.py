@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.signatures import Read
 
 Bytes = npt.NDArray[np.uint8]
@@ -171,7 +171,7 @@ def letters_of_indices(indices: Uint64s, table: Int32s, letters: Int32s) -> int:
     return int(low)
 
 
-@bare
+@device_no_refcount
 def _spread(word: np.uint64) -> np.uint64:
     """A bijection of words that spreads every bit."""
     word ^= word >> np.uint64(32)

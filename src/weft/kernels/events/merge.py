@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, bare_kernel, kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount, kernel
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
@@ -15,7 +15,7 @@ WORD = 64  # bits
 FEW = 4096  # events below which counting few buckets is worth more passes
 
 
-@bare
+@device_no_refcount
 def _bits(value: int | np.uint64) -> int:
     """How many bits a number takes."""
     bits = 0

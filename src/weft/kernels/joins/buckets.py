@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, inlined, kernel, spliced
+from weft.kernels.jit import always_inline, device, device_no_refcount, kernel
 from weft.kernels.joins.joint import Facts, attribute_of, borrow, key_of
 from weft.kernels.joins.occurrences import EVENT, EVENT_START, ROW, SLOTS, START
 from weft.kernels.machine.machine import holds
@@ -40,7 +40,7 @@ class Buckets(NamedTuple):
     control: Int64s
 
 
-@spliced
+@always_inline
 def find(table: Int64s, word: np.uint64) -> Any:
     """The place of a key, or the empty place where it would be."""
     mask = len(table) // PLACE - 1
@@ -51,7 +51,7 @@ def find(table: Int64s, word: np.uint64) -> Any:
     return at * PLACE
 
 
-@inlined
+@device
 def _widened(table: Int64s) -> Int64s:
     """A table with the same keys, twice as wide."""
     larger = np.zeros(2 * len(table), np.int64)
@@ -63,14 +63,14 @@ def _widened(table: Int64s) -> Int64s:
     return larger
 
 
-@spliced
+@always_inline
 def _move(entries: Int64s, source: Any, target: Any, others: Int64s) -> None:
     """Copy an entry."""
     for field in range(ENTRY):
         others[target * ENTRY + field] = entries[source * ENTRY + field]
 
 
-@inlined
+@device
 def _repacked(entries: Int64s, table: Int64s, store: Int64s, needed: int) -> Int64s:
     """The entries in a new array, without gaps but with some room in each segment and for `needed` more."""
     total = np.int64(0)
@@ -91,7 +91,7 @@ def _repacked(entries: Int64s, table: Int64s, store: Int64s, needed: int) -> Int
     return larger
 
 
-@bare
+@device_no_refcount
 def make_room(entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, time: Any, limit: int) -> bool:
     """Give a key a place, and room in its segment; what has expired at its head is gone. False: an array is full."""
     if 2 * (store[KEYS] + 1) * PLACE >= len(table):
@@ -118,7 +118,7 @@ def make_room(entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, ti
     return True
 
 
-@inlined
+@device
 def with_room(
     entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, time: Any, limit: int
 ) -> tuple[Int64s, Int64s]:
@@ -132,13 +132,13 @@ def with_room(
     return entries, table
 
 
-@spliced
+@always_inline
 def is_full(table: Int64s, place: int) -> bool:
     """Whether the segment at a place has no room for one more entry, or there is none."""
     return bool(table[place + TAIL] == table[place + CLOSE])
 
 
-@spliced
+@always_inline
 def append(entries: Int64s, table: Int64s, place: int, occurrence: Any, ended: Any, since: int, mark: int) -> Any:
     """Put an occurrence at the end of the segment at a place, which must not be full; where its fields are."""
     at = table[place + TAIL] * ENTRY
@@ -147,7 +147,7 @@ def append(entries: Int64s, table: Int64s, place: int, occurrence: Any, ended: A
     return at
 
 
-@bare
+@device_no_refcount
 def squeezed(entries: Int64s, low: int, high: int, upwards: bool) -> int:
     """Take out of the entries from `low` to `high` those without an occurrence; the new end, or beginning, of them."""
     to = high if upwards else low
@@ -164,7 +164,7 @@ def squeezed(entries: Int64s, low: int, high: int, upwards: bool) -> int:
     return to
 
 
-@spliced
+@always_inline
 def since_of(rows: Int64s, slots: Int64s, events: Int64s, occurrence: int, slot: int, time: Any) -> Any:
     """The start that counts for an occurrence's limit: its own, or that of the event in a slot (`time` if none)."""
     since = rows[occurrence * ROW + START]
@@ -177,7 +177,7 @@ def since_of(rows: Int64s, slots: Int64s, events: Int64s, occurrence: int, slot:
 # ---------------------------------------------------------------- tests on values in entries
 
 
-@spliced
+@always_inline
 def put_values(
     entries: Int64s,
     at: int,
@@ -196,7 +196,7 @@ def put_values(
         entries[at + VALUES + 2 * k], entries[at + VALUES + 2 * k + 1] = found
 
 
-@spliced
+@always_inline
 def probe_values(
     tests: Int64s, side: int, values: Any, width: int, rows: Int64s, slots: Int64s, occurrence: Any
 ) -> Any:
@@ -210,7 +210,7 @@ def probe_values(
     return a_kind, a, b_kind, b
 
 
-@spliced
+@always_inline
 def fits(entries: Int64s, at: Any, tests: Int64s, side: int, probe: Any, facts: Facts) -> bool:
     """Whether the tests hold of an entry, which stands on a side, and the values of a probe on the other."""
     found = True

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, bare_kernel, spliced
+from weft.kernels.jit import always_inline, bare_kernel, device_no_refcount
 from weft.kernels.joins.joining import ROWS, SLOTS_USED
 from weft.kernels.joins.occurrences import (
     END,
@@ -55,7 +55,7 @@ AHEAD = 8  # events whose first entries are fetched before it is their turn; the
 FAR = 1 << 16  # lists that do not stay in the cache, nor do their entries
 
 
-@spliced
+@always_inline
 def _entry(entries: Int64s, width: Any, used: Any, free: Any, spare: Any) -> Any:
     """The place of an entry to be written, for which there must be room, and what is used, free and spare then."""
     if free == 0:
@@ -63,7 +63,7 @@ def _entry(entries: Int64s, width: Any, used: Any, free: Any, spare: Any) -> Any
     return free, used, entries[(free - 1) * width + NEXT], spare - 1
 
 
-@bare
+@device_no_refcount
 def _length(entries: Int64s, width: int, place: int) -> int:
     """How many entries a list has."""
     count = 0
@@ -73,7 +73,7 @@ def _length(entries: Int64s, width: int, place: int) -> int:
     return count
 
 
-@spliced
+@always_inline
 def _is_alone(
     of_letters: Int64s, letters: Int32s, slots: Int32s, starts: Int64s, ends: Int64s, i: Any, takers: Any
 ) -> bool:
@@ -86,7 +86,7 @@ def _is_alone(
     return bool(k < len(letters) and (starts[k] != starts[i] or ends[k] != ends[i]))
 
 
-@spliced
+@always_inline
 def _awaited(bits: Any, heads: Int64s, lists: Any, step: Any, low: Any) -> Any:
     """The last step up to this one that takes an event and for which something waits; below `low`: there is none."""
     while step >= low and (bits >> step & 1 == 0 or heads[lists + step - 1] == 0):
@@ -94,7 +94,7 @@ def _awaited(bits: Any, heads: Int64s, lists: Any, step: Any, low: Any) -> Any:
     return step
 
 
-@bare
+@device_no_refcount
 def _has_room(
     alone: bool, bits: Any, lists: Any, heads: Int64s, last: int, entries: Int64s, room: Any, room_out: Any
 ) -> bool:
@@ -259,7 +259,7 @@ def number(events: Int64s, width: int, skipped: int, first: int, numbers: Int64s
                 events[k] = numbers[events[k] - first]
 
 
-@spliced
+@always_inline
 def _write_match(
     found: Int64s, match: Any, last: int, spec: Int64s, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, inlined, kernel, spliced
+from weft.kernels.jit import always_inline, device, device_no_refcount, kernel
 from weft.kernels.joins.buckets import (
     ENDED,
     ENTRY,
@@ -33,11 +33,11 @@ from weft.kernels.joins.joining import (
     LEFT_AT,
     OUT,
     OWN,
-    PATIENCE,
     RIGHT_AT,
     ROWS,
     SLOTS_USED,
     STAMP,
+    STEPS_LEFT,
     Asked,
     Inputs,
     borrow_asked,
@@ -77,7 +77,7 @@ AHEAD = 16  # rights whose keys are looked up before it is their turn
 FAR = 1 << 15  # words of a table that does not stay in the cache
 
 
-@inlined
+@device
 def _put_by_history(rows: Int64s, events: Int64s, rights: Int64s, begin: int, end: int, group: Int64s) -> None:
     """Write the occurrences in the order of their complete histories."""
     for k in range(end - begin):
@@ -85,7 +85,7 @@ def _put_by_history(rows: Int64s, events: Int64s, rights: Int64s, begin: int, en
     sort_group(rows, events, group, end - begin, True)
 
 
-@spliced
+@always_inline
 def _look_ahead(
     key: Int64s,
     facts: Facts,
@@ -118,7 +118,7 @@ def _look_ahead(
     return known
 
 
-@spliced
+@always_inline
 def _first_after(rows: Int64s, rights: Int64s, here: Any, count: int, time: Any, bound: int) -> Any:
     """The place of the first of the rights, from one on, that ends after a time, or not before the bound."""
     while here < count:
@@ -129,7 +129,7 @@ def _first_after(rows: Int64s, rights: Int64s, here: Any, count: int, time: Any,
     return here
 
 
-@bare
+@device_no_refcount
 def _is_complete(rows: Int64s, run: Any, longest: int) -> bool:
     """Whether a run has as many members as it may have: each links to the run before it."""
     members = 1
@@ -139,7 +139,7 @@ def _is_complete(rows: Int64s, run: Any, longest: int) -> bool:
     return members >= longest
 
 
-@bare
+@device_no_refcount
 def _take(
     asked: Asked,
     facts: Facts,
@@ -164,7 +164,7 @@ def _take(
     while True:
         here = control[RIGHT_AT]
         if here == control[GROUP_END]:  # the next group
-            if control[PATIENCE] < 0:
+            if control[STEPS_LEFT] < 0:
                 return PAUSE
             time = rows[rights[here] * ROW + END] if here < right_count else np.int64(bound)
             at_end = time >= bound
@@ -262,7 +262,7 @@ def _take(
             if pick == FIRST_ONE:
                 entries[entry + ID] = -1
                 gone += 1
-        control[PATIENCE] -= at - head
+        control[STEPS_LEFT] -= at - head
         if gone > 0 and at == tail:
             table[place + TAIL] = squeezed(entries, head, at, False)
         elif gone > 0:
@@ -276,7 +276,7 @@ def follow(
     """Process all rows that end before a bound: right rows in groups of equal ends, each after the left rows that end
     before.
 
-    When its PATIENCE is at an end, there may be more: called again it resumes.
+    When its STEPS_LEFT is at an end, there may be more: called again it resumes.
     """
     control[GROUP_END] = control[RIGHT_AT]
     rows, slots, arena, events = memory

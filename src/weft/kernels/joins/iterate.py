@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, kernel
+from weft.kernels.jit import device_no_refcount, kernel
 from weft.kernels.joins.buckets import (
     ENDED,
     ENTRY,
@@ -34,8 +34,8 @@ from weft.kernels.joins.buckets import (
 from weft.kernels.joins.joining import (
     OUT,
     OWN,
-    PATIENCE,
     RIGHT_AT,
+    STEPS_LEFT,
     Asked,
     Inputs,
     borrow_asked,
@@ -88,7 +88,7 @@ def scratch_for(members: int, words: int) -> Scratch:
     )
 
 
-@bare
+@device_no_refcount
 def _lengthen(gathered: UInt64s, to: int, reach: Int64s, at: int, words: int, lengths: int, open_ended: bool) -> None:
     """Add to the lengths of a sub-sequence those of one that is one member shorter."""
     carry = np.uint64(0)
@@ -104,7 +104,7 @@ def _lengthen(gathered: UInt64s, to: int, reach: Int64s, at: int, words: int, le
         gathered[to + beyond] &= ~(ONE << np.uint64(lengths % 64))
 
 
-@bare
+@device_no_refcount
 def _is_settled(gathered: UInt64s, to: int, words: int, most: int) -> bool:
     """Whether all lengths from 3 to `most` are there; whether 2 is, is known from the beginning."""
     for w in range(words):
@@ -117,7 +117,7 @@ def _is_settled(gathered: UInt64s, to: int, words: int, most: int) -> bool:
     return True
 
 
-@bare
+@device_no_refcount
 def _unsettled(skip: Int64s, first: int) -> int:
     """The next first member that is not settled, from one on."""
     found = first
@@ -128,7 +128,7 @@ def _unsettled(skip: Int64s, first: int) -> int:
     return found
 
 
-@bare
+@device_no_refcount
 def _advanced(reach: Int64s, at: int, end: int, item: int, first: int) -> int:
     """The first item after `at`, of items in order, whose first member is not before `first`; that at `at` is."""
     step = item
@@ -158,7 +158,7 @@ def sequences(
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the members that end before a bound.
 
-    When its PATIENCE is at an end, there may be more: called again it resumes.
+    When its STEPS_LEFT is at an end, there may be more: called again it resumes.
     An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are in order.
     """
     lent_rows, lent_slots, lent_out, lent_members, lent_reach = memory.rows, memory.slots, out, members, reach
@@ -190,7 +190,7 @@ def sequences(
                 after[latest] = number
             latest = number
     before = borrowed(scratch.before)
-    while control[RIGHT_AT] < count_given and control[PATIENCE] >= 0:
+    while control[RIGHT_AT] < count_given and control[STEPS_LEFT] >= 0:
         member = given[control[RIGHT_AT]]
         time = rows[member * ROW + END]
         if time >= bound:
@@ -262,7 +262,7 @@ def sequences(
                 if _is_settled(gathered, first * words, words, min(lengths, number - first + 1)):
                     skip[first] = number if first == latest else after[first]
                 at += item
-        control[PATIENCE] -= looked
+        control[STEPS_LEFT] -= looked
         sort(touched, reached)
         touched[reached] = number
         reached += 1

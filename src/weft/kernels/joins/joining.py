@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare_kernel, inlined, kernel, spliced
+from weft.kernels.jit import always_inline, bare_kernel, device, kernel
 from weft.kernels.joins.joint import Facts, borrow, holds
 from weft.kernels.joins.occurrences import (
     BRANCH,
@@ -38,11 +38,11 @@ from weft.kernels.memory.growing import enlarged
 Int64s = npt.NDArray[np.int64]
 
 # Fields of a node's control block: how much was taken of each input, what was given out, the last mark; the rest is
-# the node's own. CONTROL words are kept when state is saved; PATIENCE is how many partners are looked at until a pause.
+# the node's own. CONTROL words are kept when state is saved; STEPS_LEFT is how many partners are tried until a pause.
 LEFT_AT, RIGHT_AT, OUT, STAMP = range(4)
 OWN = 4
 CONTROL = 7
-PATIENCE = 7
+STEPS_LEFT = 7
 # Fields of the arena's control block: rows and slots used.
 ROWS, SLOTS_USED = range(2)
 
@@ -72,7 +72,7 @@ class Inputs(NamedTuple):
     bound: int
 
 
-@inlined
+@device
 def borrow_asked(asked: Asked) -> Asked:
     """The same arrays, borrowed."""
     return Asked(
@@ -86,25 +86,25 @@ def borrow_asked(asked: Asked) -> Asked:
     )
 
 
-@inlined
+@device
 def borrow_memory(memory: Memory) -> Memory:
     """The same arrays, borrowed."""
     return Memory(borrowed(memory.rows), borrowed(memory.slots), borrowed(memory.control), borrowed(memory.events))
 
 
-@inlined
+@device
 def borrow_inputs(inputs: Inputs) -> Inputs:
     """The same arrays, borrowed."""
     return Inputs(borrowed(inputs.lefts), inputs.left_count, borrowed(inputs.rights), inputs.right_count, inputs.bound)
 
 
-@spliced
+@always_inline
 def no_room(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> bool:
     """Whether one more row, or its slots, would not fit."""
     return bool((arena[ROWS] + 1) * ROW > len(rows) or arena[SLOTS_USED] + len(spec) // 3 > len(slots))
 
 
-@inlined
+@device
 def more_rows(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> tuple[Int64s, Int64s]:
     """Copies with room for as many again."""
     return (
@@ -113,7 +113,7 @@ def more_rows(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> tuple
     )
 
 
-@spliced
+@always_inline
 def join_row(
     rows: Int64s,
     slots: Int64s,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.kernels.jit import inlined, spliced
+from weft.kernels.jit import always_inline, device
 from weft.kernels.joins.occurrences import (
     END,
     EVENT,
@@ -54,7 +54,7 @@ class Facts(NamedTuple):
     machine: Machine
 
 
-@inlined
+@device
 def borrow(facts: Facts) -> Facts:
     """The same facts, borrowed, and noted in the room."""
     lend(facts.room, 0, facts.machine)
@@ -62,7 +62,7 @@ def borrow(facts: Facts) -> Facts:
     return Facts(borrowed(facts.values), facts.width, borrowed(facts.events), borrowed(facts.room), facts.machine)
 
 
-@spliced
+@always_inline
 def slot_of(rows: Int64s, slots: Int64s, side: int, slot: int, left: int, right: int) -> Any:
     """The event in a slot, -1 when there is none."""
     one = left if side == ON_LEFT else right
@@ -72,7 +72,7 @@ def slot_of(rows: Int64s, slots: Int64s, side: int, slot: int, left: int, right:
     return event
 
 
-@spliced
+@always_inline
 def attribute_of(event: int, column: int, values: Int64s, width: int) -> Any:
     """The kind and word of an attribute of an event; missing when there is no event."""
     kind, word = np.int64(MISSING), np.int64(0)
@@ -81,14 +81,14 @@ def attribute_of(event: int, column: int, values: Int64s, width: int) -> Any:
     return kind, word
 
 
-@spliced
+@always_inline
 def _read(packed: int, rows: Int64s, slots: Int64s, left: int, right: int, values: Int64s, width: int) -> Any:
     """The attribute that an operand of QUICK is."""
     event = slot_of(rows, slots, packed // SIDE, packed % SIDE // SLOT, left, right)
     return attribute_of(event, packed % SLOT, values, width)
 
 
-@inlined
+@device
 def _bound(rows: Int64s, slots: Int64s, events: Int64s, packed: int, latest: bool, left: int, right: int) -> Any:
     """The least start or greatest end of a variable's events: MOST or FEWEST when there is none."""
     side, slot = packed // SIDE, packed % SIDE
@@ -101,7 +101,7 @@ def _bound(rows: Int64s, slots: Int64s, events: Int64s, packed: int, latest: boo
     return min(start, events[other * EVENT + EVENT_START]) if other >= 0 else start
 
 
-@inlined
+@device
 def _elapsed(
     rows: Int64s, slots: Int64s, events: Int64s, first: int, last: int, whole: int, left: int, right: int
 ) -> Any:
@@ -122,7 +122,7 @@ def _elapsed(
     return np.int64(INTEGER if known else MISSING), end - start
 
 
-@inlined
+@device
 def _list_events(rows: Int64s, occurrence: int, variable: int, slot: int, size: int, lists: Int64s) -> Int64s:
     """The lists with one more: all events that an occurrence binds to a variable, by its number."""
     used = size
@@ -139,7 +139,7 @@ def _list_events(rows: Int64s, occurrence: int, variable: int, slot: int, size: 
     return lists
 
 
-@inlined
+@device
 def _runs(where: Int64s, at: int, room: Int64s, rows: Int64s, slots: Int64s, left: int, right: int) -> bool:
     """Whether all conditions from a line on hold, of which none is quick."""
     chosen, results, lists = words(room, CHOSEN), words(room, RESULTS), words(room, LISTS)
@@ -166,7 +166,7 @@ def _runs(where: Int64s, at: int, room: Int64s, rows: Int64s, slots: Int64s, lef
     return True
 
 
-@spliced
+@always_inline
 def holds(
     where: Int64s, room: Int64s, values: Int64s, width: int, rows: Int64s, slots: Int64s, left: int, right: int
 ) -> bool:
@@ -189,18 +189,18 @@ def holds(
     return found
 
 
-@inlined
+@device
 def _all_hold(where: Int64s, room: Int64s, rows: Int64s, slots: Int64s, left: Any, right: Any) -> bool:
     return holds(where, room, words(room, VALUES), noted(room, EVENT_WIDTH), rows, slots, left, right)
 
 
-@spliced
+@always_inline
 def all_hold(where: Int64s, facts: Facts, rows: Int64s, slots: Int64s, left: Any, right: Any) -> bool:
     """The same as a call, for kernels that test most conditions elsewhere, to keep them small."""
     return _all_hold(where, facts.room, rows, slots, left, right)
 
 
-@spliced
+@always_inline
 def key_of(
     key: Int64s, which: int, values: Int64s, width: int, rows: Int64s, slots: Int64s, occurrence: Any
 ) -> tuple[bool, np.uint64]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined, kernel, spliced
+from weft.kernels.jit import always_inline, device, kernel
 from weft.kernels.memory.growing import grown
 
 Int64s = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class Memory(NamedTuple):
     events: Int64s
 
 
-@spliced
+@always_inline
 def write_row(rows: Int64s, row: int, left: int, right: int, kind: int, shift: int, slots: int) -> None:
     """Write a row joined from one or two rows."""
     at, one, other = row * ROW, left * ROW, right * ROW
@@ -66,7 +66,7 @@ def write_row(rows: Int64s, row: int, left: int, right: int, kind: int, shift: i
     rows[at + FIRST] = min(rows[one + FIRST], rows[other + FIRST])
 
 
-@spliced
+@always_inline
 def fill_slots(rows: Int64s, slots: Int64s, events: Int64s, at: int, left: int, right: int, spec: Int64s) -> None:
     """Fill the slots of a joined row from those of its parts, as `spec` says: (how, left slot, right slot) each."""
     ours = rows[left * ROW + SLOTS] if left >= 0 else np.int64(0)
@@ -92,7 +92,7 @@ def fill_slots(rows: Int64s, slots: Int64s, events: Int64s, at: int, left: int, 
             slots[at + k] = other
 
 
-@inlined
+@device
 def parts_of(rows: Int64s, occurrence: int) -> tuple[Int64s, Int64s]:
     """The source rows and points of an occurrence, left to right, and the number each one's variable has in it."""
     found = np.empty(8, np.int64)
@@ -124,7 +124,7 @@ def parts_of(rows: Int64s, occurrence: int) -> tuple[Int64s, Int64s]:
     return found[:count], numbers[:count]
 
 
-@inlined
+@device
 def positions_of(rows: Int64s, events: Int64s, occurrence: int) -> Int64s:
     """The positions of an occurrence, ascending."""
     parts, _ = parts_of(rows, occurrence)
@@ -142,7 +142,7 @@ def positions_of(rows: Int64s, events: Int64s, occurrence: int) -> Int64s:
     return positions[:count]
 
 
-@inlined
+@device
 def history_of(rows: Int64s, occurrence: int) -> tuple[Int64s, Int64s]:
     """The ends and starts of all constituents, by end and start, descending."""
     parts, _ = parts_of(rows, occurrence)

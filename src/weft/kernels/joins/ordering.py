@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare, inlined, spliced
+from weft.kernels.jit import always_inline, device, device_no_refcount
 from weft.kernels.joins.occurrences import (
     BRANCH,
     END,
@@ -32,7 +32,7 @@ MOST_PARTS = 64  # of two occurrences that are compared part by part
 UNKNOWN = 2  # no order
 
 
-@spliced
+@always_inline
 def _is_in_order(rows: Int64s, row: Any) -> bool:
     """Whether a row is of two parts, of which one is over before the other begins: its times are theirs, in order."""
     left, right = rows[row * ROW + LEFT], rows[row * ROW + RIGHT]
@@ -40,7 +40,7 @@ def _is_in_order(rows: Int64s, row: Any) -> bool:
     return bool(is_joined and rows[left * ROW + END] < rows[right * ROW + START])
 
 
-@bare
+@device_no_refcount
 def _compare_last_times(rows: Int64s, one: Any, other: Any) -> Any:
     """Compare histories from their ends on, as far as rows have their times in order; and the rows that are left.
 
@@ -66,7 +66,7 @@ def _compare_last_times(rows: Int64s, one: Any, other: Any) -> Any:
         one, other = rows[a + LEFT], rows[b + LEFT]
 
 
-@inlined
+@device
 def _compare_side_by_side(rows: Int64s, one: int, other: int) -> int:
     """Compare histories part by part, as long as parts of both are of the same form; UNKNOWN where they are not."""
     stack = np.empty(MOST_PARTS, np.int64)
@@ -87,7 +87,7 @@ def _compare_side_by_side(rows: Int64s, one: int, other: int) -> int:
     return 0
 
 
-@inlined
+@device
 def compare_histories(rows: Int64s, one: int, other: int) -> int:
     """-1, 0 or 1 as the one's list of all times, compared from its end, is smaller; a list that runs out is larger."""
     order, one, other = _compare_last_times(rows, one, other)
@@ -108,7 +108,7 @@ def compare_histories(rows: Int64s, one: int, other: int) -> int:
     return -1 if len(ends) > len(other_ends) else 1
 
 
-@bare
+@device_no_refcount
 def is_of_two(rows: Int64s, occurrence: int) -> bool:
     """Whether an occurrence is made of two events, and no more."""
     left, right = rows[occurrence * ROW + LEFT], rows[occurrence * ROW + RIGHT]
@@ -116,14 +116,14 @@ def is_of_two(rows: Int64s, occurrence: int) -> bool:
     return joined and rows[left * ROW + KIND] == SOURCE and rows[right * ROW + KIND] == SOURCE
 
 
-@inlined
+@device
 def second_position(rows: Int64s, occurrence: int) -> Any:
     """The greater position of an occurrence of two events."""
     left, right = rows[occurrence * ROW + LEFT], rows[occurrence * ROW + RIGHT]
     return max(rows[left * ROW + FIRST], rows[right * ROW + FIRST])
 
 
-@inlined
+@device
 def _compare_places(rows: Int64s, events: Int64s, one: int, other: int) -> int:
     """Compare by end, start and positions."""
     a, b = one * ROW, other * ROW
@@ -145,7 +145,7 @@ def _compare_places(rows: Int64s, events: Int64s, one: int, other: int) -> int:
     return -1 if len(positions) < len(others) else 1
 
 
-@inlined
+@device
 def compare_order(rows: Int64s, events: Int64s, one: int, other: int) -> int:
     """Processing order of two occurrences of one pattern: end, start, positions, then as their parts stand."""
     order = _compare_places(rows, events, one, other)
@@ -179,7 +179,7 @@ def compare_order(rows: Int64s, events: Int64s, one: int, other: int) -> int:
     return 0
 
 
-@inlined
+@device
 def _same(rows: Int64s, one: int, other: int) -> bool:
     """Whether two occurrences have the same times and bind the same events to the same variables."""
     parts, numbers = parts_of(rows, one)
@@ -207,12 +207,12 @@ def _same(rows: Int64s, one: int, other: int) -> bool:
     return True
 
 
-@spliced
+@always_inline
 def _compare(rows: Int64s, events: Int64s, one: int, other: int, by_history: bool) -> int:
     return compare_histories(rows, one, other) if by_history else compare_order(rows, events, one, other)
 
 
-@inlined
+@device
 def sort_group(rows: Int64s, events: Int64s, ids: Int64s, count: int, by_history: bool) -> None:
     """Put occurrences into processing order, or that of their histories; those in order cost one comparison each."""
     width = count
@@ -239,7 +239,7 @@ def sort_group(rows: Int64s, events: Int64s, ids: Int64s, count: int, by_history
         width *= 2
 
 
-@inlined
+@device
 def drop_repeated(rows: Int64s, events: Int64s, ids: Int64s, count: int) -> int:
     """Keep one of each of the sorted occurrences that are the same; how many are left."""
     kept = 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, inlined, kernel
+from weft.kernels.jit import device, device_no_refcount, kernel
 from weft.kernels.joins.buckets import (
     ENDED,
     ENTRY,
@@ -30,8 +30,8 @@ from weft.kernels.joins.joining import (
     LEFT_AT,
     OUT,
     OWN,
-    PATIENCE,
     RIGHT_AT,
+    STEPS_LEFT,
     Asked,
     Inputs,
     borrow_asked,
@@ -71,7 +71,7 @@ ASKED = OWN  # its own control word: the key that asks for room
 DONE, MORE, PAUSE = range(3)
 
 
-@inlined
+@device
 def _common(rows: Int64s, events: Int64s, one: int, other: int) -> tuple[bool, bool]:
     """Whether two occurrences have a position in common, and whether all of the other's are the one's."""
     if rows[one * ROW + KIND] == SOURCE and rows[other * ROW + KIND] == SOURCE:
@@ -100,7 +100,7 @@ def overlap(
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the occurrences of both sides that end before a bound, group by group of equal ends, lefts first.
 
-    When its PATIENCE is at an end, there may be more: called again it resumes.
+    When its STEPS_LEFT is at an end, there may be more: called again it resumes.
     """
     lent_rows, lent_slots, lent_out = memory.rows, memory.slots, out
     lent_left_entries, lent_left_table, lent_left_store = left_buckets
@@ -115,7 +115,7 @@ def overlap(
     facts = borrow(facts)
     values, width = facts.values, facts.width
     shift, span, share = parameters[SHIFT_RIGHT], parameters[SPAN], parameters[SHARE] != 0
-    while control[PATIENCE] >= 0:
+    while control[STEPS_LEFT] >= 0:
         left_time = rows[lefts[control[LEFT_AT]] * ROW + END] if control[LEFT_AT] < left_count else MOST
         right_time = rows[rights[control[RIGHT_AT]] * ROW + END] if control[RIGHT_AT] < right_count else MOST
         time = min(left_time, right_time)
@@ -159,7 +159,7 @@ def overlap(
                 out = borrowed(lent_out)
             out[control[OUT]] = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
             control[OUT] += 1
-        control[PATIENCE] -= table[place + TAIL] - here
+        control[STEPS_LEFT] -= table[place + TAIL] - here
         if gone > 0:
             table[place + TAIL] = squeezed(entries, here, table[place + TAIL], False)
         if side == 0:
@@ -188,7 +188,7 @@ def overlap(
     )
 
 
-@inlined
+@device
 def _stands(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) -> bool:
     """Whether the unwanted occurrence, which has ended when the one ends, stands where it must not."""
     u, c = unwanted * ROW, one * ROW
@@ -199,7 +199,7 @@ def _stands(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) ->
     return rows[c + START] <= rows[u + START] and not _common(rows, events, one, unwanted)[1]
 
 
-@bare
+@device_no_refcount
 def _pass_on(
     asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> int:
@@ -211,7 +211,7 @@ def _pass_on(
     values, width = facts.values, facts.width
     when, one_is_enough = parameters[WHEN], parameters[ONE_IS_ENOUGH] != 0
     forward = when == BEFORE_IT
-    while control[PATIENCE] >= 0:
+    while control[STEPS_LEFT] >= 0:
         one = lefts[control[LEFT_AT]] if control[LEFT_AT] < left_count else np.int64(-1)
         at_end = one < 0 or rows[one * ROW + END] >= bound
         time = np.int64(bound) if at_end else rows[one * ROW + END]
@@ -242,7 +242,7 @@ def _pass_on(
         probe = probe_values(tests, 0, values, width, rows, slots, one)
         earliest = rows[one * ROW + (FIRST_END if when == BETWEEN else START)]
         spoilt = False
-        control[PATIENCE] -= tail - head
+        control[STEPS_LEFT] -= tail - head
         while head < tail and not spoilt:
             at = (head if forward else tail - 1) * ENTRY
             ended = entries[at + ENDED]
@@ -258,7 +258,7 @@ def _pass_on(
                 and _stands(rows, events, unwanted, one, when)
                 and (len(where) == 0 or all_hold(where, facts, rows, slots, one, unwanted))
             )
-        control[PATIENCE] += tail - head  # which it need not look at
+        control[STEPS_LEFT] += tail - head  # which it need not look at
         if not spoilt:
             out[control[OUT]] = one
             control[OUT] += 1
@@ -271,7 +271,7 @@ def without(
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Pass on the occurrences that end before a bound and have no unwanted one in the forbidden range.
 
-    When its PATIENCE is at an end, there may be more: called again it resumes.
+    When its STEPS_LEFT is at an end, there may be more: called again it resumes.
     """
     out = grown(out, control[OUT], inputs.left_count - control[LEFT_AT])
     entries, table, store = buckets

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ _MINUS, _POINT, _ZERO, _NINE, _A, _LESS = (ord(sign) for sign in "-.09a<")
 _LONGEST = 19  # digits that a word without a sign holds
 
 
-@bare
+@device_no_refcount
 def real_of(word: Any, pool: Bytes, offsets: Int64s) -> Any:
     """The float that is nearest to a decimal."""
     bits = np.uint64(0)
@@ -33,13 +33,13 @@ def real_of(word: Any, pool: Bytes, offsets: Int64s) -> Any:
     return np.int64(bits).view(np.float64)
 
 
-@bare
+@device_no_refcount
 def side_of(word: Any, pool: Bytes, offsets: Int64s) -> int:
     """Return -1 or 1: whether a decimal is less or more than the value of its nearest float."""
     return -1 if pool[offsets[word] + SIDE] == _LESS else 1
 
 
-@bare
+@device_no_refcount
 def _whole_digits(at: Any, end: Any, pool: Bytes) -> Any:
     """How many digits are before the point."""
     count = np.int64(0)
@@ -48,7 +48,7 @@ def _whole_digits(at: Any, end: Any, pool: Bytes) -> Any:
     return count
 
 
-@bare
+@device_no_refcount
 def whole_part(word: Any, pool: Bytes, offsets: Int64s) -> Any:
     """The part of a decimal before the point: whether it fits into a word without a sign, its size, whether the decimal
     is negative."""
@@ -63,7 +63,7 @@ def whole_part(word: Any, pool: Bytes, offsets: Int64s) -> Any:
     return count <= _LONGEST, size, negative
 
 
-@bare
+@device_no_refcount
 def order_digits(word: Any, whole: Any, pool: Bytes, offsets: Int64s) -> int:
     """-1 or 1: a decimal and a whole number, to which it is never equal."""
     fits, size, negative = whole_part(word, pool, offsets)
@@ -74,7 +74,7 @@ def order_digits(word: Any, whole: Any, pool: Bytes, offsets: Int64s) -> int:
     return -order if negative else order
 
 
-@bare
+@device_no_refcount
 def order_decimals(word: Any, other: Any, pool: Bytes, offsets: Int64s) -> int:
     """-1, 0 or 1: two decimals, which are equal when they are one text."""
     if word == other:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 
 Floats = npt.NDArray[np.float64]
 Uint64s = npt.NDArray[np.uint64]
@@ -27,7 +27,7 @@ _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 
 
-@bare
+@device_no_refcount
 def fixed(is_float: bool, word: int) -> Any:
     """An integer, or a float by its bits, in fixed point: whether it has a place there, and its three words."""
     if not is_float:
@@ -48,7 +48,7 @@ def fixed(is_float: bool, word: int) -> Any:
     return True, a, b, c
 
 
-@bare
+@device_no_refcount
 def added(a: Any, b: Any, c: Any, x: Any, y: Any, z: Any) -> Any:
     """The sum of two numbers of three words."""
     low = c + z
@@ -60,7 +60,7 @@ def added(a: Any, b: Any, c: Any, x: Any, y: Any, z: Any) -> Any:
     return a + x + more, middle, low
 
 
-@bare
+@device_no_refcount
 def negated(a: Any, b: Any, c: Any) -> Any:
     """The number of three words with the other sign."""
     low = ~c + _ONE
@@ -70,7 +70,7 @@ def negated(a: Any, b: Any, c: Any) -> Any:
     return ~a + more, middle, low
 
 
-@bare
+@device_no_refcount
 def rounded(a: Any, b: Any, c: Any, fraction: int, rest: bool) -> float:
     """Return the float nearest to a number of three words with `fraction` bits after the point; `rest` adds a little
     more.
@@ -97,7 +97,7 @@ def rounded(a: Any, b: Any, c: Any, fraction: int, rest: bool) -> float:
     return -value if negative else value
 
 
-@bare
+@device_no_refcount
 def quotient(high: Any, low: Any, count: Any) -> float:
     """An integer of two words divided by a count, rounded once."""
     negative = (high & _SIGN) != 0
@@ -117,13 +117,13 @@ def quotient(high: Any, low: Any, count: Any) -> float:
     return -value if negative else value
 
 
-@bare
+@device_no_refcount
 def sign_word(word: Any) -> Any:
     """The word above: all ones if the number is negative."""
     return ~_ZERO if np.int64(word) < 0 else _ZERO
 
 
-@bare
+@device_no_refcount
 def whole_result(high: Any, low: Any, count: Any, mean: bool) -> Any:
     """Return the sum or mean of integers with a sum of two words: whether it is the lower word; if not, the float."""
     if high == sign_word(low) and not mean:
@@ -134,7 +134,7 @@ def whole_result(high: Any, low: Any, count: Any, mean: bool) -> Any:
     return False, total
 
 
-@bare
+@device_no_refcount
 def add_partial(partials: Floats, count: int, number: float) -> int:
     """Add a finite number to partial sums that do not overlap; how many there are then, -1 if it is beyond all."""
     kept = 0
@@ -156,7 +156,7 @@ def add_partial(partials: Floats, count: int, number: float) -> int:
     return kept
 
 
-@bare
+@device_no_refcount
 def partials_sum(partials: Floats, count: int) -> float:
     """The sum of partial sums, rounded once, to even when it is half way."""
     if count == 0:

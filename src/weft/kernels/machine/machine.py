@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, spliced
+from weft.kernels.jit import always_inline, device_no_refcount
 from weft.kernels.machine.tagged import (
     BOOLEAN,
     DECIMAL,
@@ -64,14 +64,14 @@ CODE, STACK, VALUES, WIDTH, CHOSEN, STRIDE, RESULTS, LISTS, TEXTS, TEXT_OFFSETS,
 NOTES = 12
 
 
-@bare
+@device_no_refcount
 def compare(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, other: Any) -> bool:
     """Whether a comparison of two values holds."""
     order = order_of(kind, word, other_kind, other, octets(room, TEXTS), words(room, TEXT_OFFSETS))
     return bool(satisfies(operator, order))
 
 
-@spliced
+@always_inline
 def holds(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, other: Any) -> Any:
     """The same, written into loops."""
     if kind == INTEGER and other_kind == INTEGER:
@@ -86,7 +86,7 @@ def holds(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, ot
     return found
 
 
-@bare
+@device_no_refcount
 def _contains(room: Int64s, text: Any, part: Any) -> bool:
     pool, offsets = octets(room, TEXTS), words(room, TEXT_OFFSETS)
     begin, end = offsets[text], offsets[text + 1]
@@ -100,7 +100,7 @@ def _contains(room: Int64s, text: Any, part: Any) -> bool:
     return False
 
 
-@bare
+@device_no_refcount
 def _round_off(room: Int64s, stack: Int64s, top: Any) -> None:
     """Make floats of decimals, of the two values below and at a place of the stack."""
     pool, offsets = octets(room, TEXTS), words(room, TEXT_OFFSETS)
@@ -108,7 +108,7 @@ def _round_off(room: Int64s, stack: Int64s, top: Any) -> None:
         stack[at], stack[at + 1] = rounded_off(stack[at], stack[at + 1], pool, offsets)
 
 
-@bare
+@device_no_refcount
 def evaluate(room: Int64s, begin: Any, end: Any, hand: Any) -> Any:
     """Return the value of the code between two instructions; `hand` is the current event, or ALONE."""
     code, stack, values, chosen = words(room, CODE), words(room, STACK), words(room, VALUES), words(room, CHOSEN)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, spliced
+from weft.kernels.jit import always_inline, device_no_refcount
 from weft.kernels.machine.decimals import order_decimals, order_digits, real_of, side_of
 from weft.kernels.machine.exact_sums import quotient, rounded
 
@@ -28,19 +28,19 @@ EXACT = 1 << 53  # whole numbers up to here are floats, too
 NOT_COMPARED = 2
 
 
-@spliced
+@always_inline
 def float_of(word: Any) -> Any:
     """The float whose bits these are."""
     return np.int64(word).view(np.float64)
 
 
-@spliced
+@always_inline
 def bits_of(number: Any) -> Any:
     """The bits of a float."""
     return np.float64(number).view(np.int64)
 
 
-@bare
+@device_no_refcount
 def _order_texts(one: int, other: int, pool: Bytes, offsets: Int64s) -> int:
     """-1, 0 or 1 by the order of bytes, which is that of characters."""
     if one == other:
@@ -53,7 +53,7 @@ def _order_texts(one: int, other: int, pool: Bytes, offsets: Int64s) -> int:
     return -1 if size < other_size else 1
 
 
-@bare
+@device_no_refcount
 def _order_mixed(whole: int, number: float) -> int:
     """-1, 0 or 1: a whole number and a float, without rounding either."""
     if number >= BEYOND:
@@ -67,7 +67,7 @@ def _order_mixed(whole: int, number: float) -> int:
     return -1 if rest > 0.0 else 1 if rest < 0.0 else 0
 
 
-@bare
+@device_no_refcount
 def _order_decimal(word: Any, kind: Any, other: Any, pool: Bytes, offsets: Int64s) -> int:
     """-1 or 1: a decimal and a number of another kind."""
     if kind == INTEGER:
@@ -78,7 +78,7 @@ def _order_decimal(word: Any, kind: Any, other: Any, pool: Bytes, offsets: Int64
     return -1 if near < number else 1 if near > number else side_of(word, pool, offsets)
 
 
-@bare
+@device_no_refcount
 def order_of(kind: Any, word: Any, other_kind: Any, other_word: Any, pool: Bytes, offsets: Int64s) -> int:
     """-1, 0 or 1; NOT_COMPARED when the two do not compare."""
     if kind == MISSING or other_kind == MISSING:
@@ -104,7 +104,7 @@ def order_of(kind: Any, word: Any, other_kind: Any, other_word: Any, pool: Bytes
     return NOT_COMPARED
 
 
-@spliced
+@always_inline
 def satisfies(operator: Any, order: Any) -> Any:
     """Whether an order of two values is what a comparison asks for."""
     # For each operator a bit for each order: less, equal, greater.
@@ -112,7 +112,7 @@ def satisfies(operator: Any, order: Any) -> Any:
     return order != NOT_COMPARED and ((masks >> (3 * operator + order + 1)) & 1) != 0
 
 
-@bare
+@device_no_refcount
 def _product(x: Any, y: Any) -> Any:
     """The product of two whole numbers as two words, of which the higher has the sign."""
     low_half = np.uint64(0xFFFFFFFF)
@@ -129,7 +129,7 @@ def _product(x: Any, y: Any) -> Any:
     return high, np.uint64(x) * np.uint64(y)
 
 
-@bare
+@device_no_refcount
 def _whole(operation: int, x: Any, y: Any) -> Any:
     """Arithmetic on whole numbers; what does not fit into a word is the nearest float."""
     if operation == REMAINDER:
@@ -162,7 +162,7 @@ def _whole(operation: int, x: Any, y: Any) -> Any:
     return FLOAT, bits_of(rounded(high, low, np.uint64(0), 64, False))
 
 
-@spliced
+@always_inline
 def rounded_off(kind: Any, word: Any, pool: Any, offsets: Any) -> Any:
     """A value as arithmetic takes it: a decimal is the nearest float."""
     if kind == DECIMAL:
@@ -170,7 +170,7 @@ def rounded_off(kind: Any, word: Any, pool: Any, offsets: Any) -> Any:
     return kind, word
 
 
-@bare
+@device_no_refcount
 def calculated(operation: int, kind: Any, word: Any, other_kind: Any, other_word: Any) -> Any:
     """Arithmetic on two values; whole numbers stay whole as long as they fit, except when they are divided."""
     if kind == INTEGER and other_kind == INTEGER:
@@ -194,7 +194,7 @@ def calculated(operation: int, kind: Any, word: Any, other_kind: Any, other_word
     return FLOAT, bits_of(result)
 
 
-@spliced
+@always_inline
 def normal(kind: Any, word: Any) -> Any:
     """The value by which it is looked up: numbers that are equal have the same."""
     if kind == FLOAT:
@@ -204,7 +204,7 @@ def normal(kind: Any, word: Any) -> Any:
     return kind, word
 
 
-@spliced
+@always_inline
 def mixed_in(state: Any, kind: Any, word: Any) -> Any:
     """A hash with one more value."""
     state = (state ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(kind)

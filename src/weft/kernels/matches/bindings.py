@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare_kernel, spliced
+from weft.kernels.jit import always_inline, bare_kernel
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
@@ -85,7 +85,7 @@ def bind(
     return entry
 
 
-@spliced
+@always_inline
 def _group(
     begin: int,
     end: int,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
@@ -21,7 +21,7 @@ _STEP_LOW = np.uint64(0xD1342543DE82EF95)
 _PAIRS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)  # the digits of each byte
 
 
-@bare
+@device_no_refcount
 def _mixed(word: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64: a bijection in which every input bit reaches every output bit."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
@@ -50,7 +50,7 @@ class Words(NamedTuple):
     event: Read[Bytes]  # }, "event":
 
 
-@bare
+@device_no_refcount
 def _copy(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
     for place in range(begin, end):
         out[at] = data[place]
@@ -58,7 +58,7 @@ def _copy(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
     return at
 
 
-@bare
+@device_no_refcount
 def _number(out: Bytes, at: int, value: np.int64) -> int:
     rest = np.uint64(value)
     if value < 0:
@@ -77,7 +77,7 @@ def _number(out: Bytes, at: int, value: np.int64) -> int:
     return at + digits
 
 
-@bare
+@device_no_refcount
 def _numbers(out: Bytes, at: int, values: Int64s, begin: int, end: int) -> int:
     for place in range(begin, end):
         if place > begin:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, bare_kernel, kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount, kernel
 from weft.kernels.memory.byte_copy import copy_bytes
 from weft.kernels.signatures import Read
 
@@ -48,7 +48,7 @@ def quote(
     return at
 
 
-@bare
+@device_no_refcount
 def _escape(out: Bytes, at: int, letter: np.uint8) -> int:
     out[at] = _BACKSLASH
     out[at + 1] = letter if letter >= 32 else _ESCAPES[letter]
@@ -85,7 +85,7 @@ def spell_floats(offsets: Read[Int32s], data: Read[Bytes], out_offsets: Int32s, 
     return at
 
 
-@bare
+@device_no_refcount
 def _rewrite(data: Bytes, begin: int, end: int, digits: Bytes, out: Bytes, at: int) -> int:
     """Write an unusual number: a very large or small one, or none."""
     if data[begin] == _MINUS:
@@ -98,7 +98,7 @@ def _rewrite(data: Bytes, begin: int, end: int, digits: Bytes, out: Bytes, at: i
     return _spell(digits, count, point, out, at)
 
 
-@bare
+@device_no_refcount
 def _parse(data: Bytes, place: int, end: int, digits: Bytes) -> tuple[int, int]:
     """Digits of a number, from the first that is not zero, and where its point is from there on."""
     count = 0
@@ -125,7 +125,7 @@ def _parse(data: Bytes, place: int, end: int, digits: Bytes) -> tuple[int, int]:
     return count, point
 
 
-@bare
+@device_no_refcount
 def _spell(digits: Bytes, count: int, point: int, out: Bytes, at: int) -> int:
     exponent = point - 1
     is_positional = -4 <= exponent < 16

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.signatures import Read
 
 Int64s = npt.NDArray[np.int64]
@@ -17,7 +17,7 @@ UInt64s = npt.NDArray[np.uint64]
 STRETCH = 16  # matches that are sorted by insertion
 
 
-@bare
+@device_no_refcount
 def _after(
     a: Any,
     b: Any,

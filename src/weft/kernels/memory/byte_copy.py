@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.signatures import Read
 
 Bytes = npt.NDArray[np.uint8]
@@ -35,7 +35,7 @@ def _copy_sixteen(typing_context: Any, out: Any, at: Any, data: Any, begin: Any)
     return types.void(out, types.int64, data, types.int64), generate
 
 
-@bare
+@device_no_refcount
 def copy_bytes(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
     """Copy a part of `data` to `out`, from `at` on; where it ends. The bytes after it may be written to as well."""
     place = begin

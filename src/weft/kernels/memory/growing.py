@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import inlined
+from weft.kernels.jit import device
 
 Int64s = npt.NDArray[np.int64]
 
 
-@inlined
+@device
 def enlarged(array: Int64s, used: int, needed: int) -> Int64s:
     """Return a copy with room for `needed` more items."""
     larger = np.empty(2 * len(array) + needed, np.int64)
@@ -19,7 +19,7 @@ def enlarged(array: Int64s, used: int, needed: int) -> Int64s:
     return larger
 
 
-@inlined
+@device
 def grown(array: Int64s, used: int, needed: int) -> Int64s:
     """Return the array, or a copy with room for `needed` more items."""
     return array if used + needed <= len(array) else enlarged(array, used, needed)

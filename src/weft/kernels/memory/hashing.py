@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from weft.kernels.jit import bare, bare_kernel, spliced
+from weft.kernels.jit import always_inline, bare_kernel, device_no_refcount
 from weft.kernels.signatures import READ, Read
 
 Bytes = npt.NDArray[np.uint8]
@@ -46,7 +46,7 @@ def load_word(typing_context: Any, array: Any, index: Any) -> Any:
     return types.uint64(array, types.uint64), generate
 
 
-@spliced
+@always_inline
 def _word(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> Any:
     """The first (at most eight) bytes of a text, zero beyond its end."""
     if length >= np.uint64(8):
@@ -59,7 +59,7 @@ def _word(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> 
     return word
 
 
-@bare
+@device_no_refcount
 def _mix(word: np.uint64) -> np.uint64:
     """A bijection of words that spreads every bit."""
     word ^= word >> np.uint64(32)
@@ -69,7 +69,7 @@ def _mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(32))
 
 
-@bare
+@device_no_refcount
 def _remix(word: np.uint64) -> np.uint64:
     """Another bijection of words, for a second hash."""
     word ^= word >> np.uint64(31)
@@ -79,7 +79,7 @@ def _remix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(33))
 
 
-@bare
+@device_no_refcount
 def _long_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> np.uint64:
     key: np.uint64 = _word(data, start, length, size)
     at = start + np.uint64(8)
@@ -92,7 +92,7 @@ def _long_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64)
     return key
 
 
-@spliced
+@always_inline
 def _text_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> np.uint64:
     """What a text is looked up by: up to eight bytes the bytes themselves, a hash of longer ones."""
     if length > np.uint64(8):
@@ -101,7 +101,7 @@ def _text_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64)
     return found
 
 
-@bare
+@device_no_refcount
 def _bits(number: int) -> int:
     """How many bits a number has."""
     bits = 0
@@ -111,7 +111,7 @@ def _bits(number: int) -> int:
     return bits
 
 
-@bare
+@device_no_refcount
 def _same_bytes(data: Bytes, start: np.uint64, pool: Bytes, place: np.uint64, length: np.uint64) -> bool:
     done = np.uint64(0)
     while done < length:

@@ -16,7 +16,7 @@ from llvmlite.ir import Constant
 from numba import types
 from numba.extending import intrinsic
 
-from weft.kernels.jit import spliced
+from weft.kernels.jit import always_inline
 from weft.kernels.lowering import DATA, ITEMS, SHAPE
 
 Int64s = npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ def lend(typing_context: Any, room: Any, first: Any, parts: Any) -> Any:
     return types.void(room, types.int64, parts), generate
 
 
-@spliced
+@always_inline
 def noted(room: Int64s, place: int) -> Any:
     """A number of a room."""
     return room[NOTE * place]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, bare_kernel, spliced
+from weft.kernels.jit import always_inline, bare_kernel, device_no_refcount
 from weft.kernels.memory.hashing import load_word
 from weft.kernels.signatures import Read
 
@@ -25,25 +25,25 @@ _P3, _P4 = np.uint64(0x165667B19E3779F9), np.uint64(0x85EBCA77C2B2AE63)
 _P5 = np.uint64(0x27D4EB2F165667C5)
 
 
-@spliced
+@always_inline
 def _rotated(word: np.uint64, by: np.uint64) -> np.uint64:
     return (word << by) | (word >> (np.uint64(64) - by))
 
 
-@spliced
+@always_inline
 def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
     rotated: np.uint64 = _rotated(lane + word * _P2, np.uint64(31)) * _P1
     return rotated
 
 
-@spliced
+@always_inline
 def _finished(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> np.uint64(33))) * _P2
     word = (word ^ (word >> np.uint64(29))) * _P3
     return word ^ (word >> np.uint64(32))
 
 
-@bare
+@device_no_refcount
 def _long(value: np.uint64, seed: np.uint64) -> np.uint64:
     """The hash of a word."""
     state = seed + _P5 + np.uint64(8)
@@ -51,7 +51,7 @@ def _long(value: np.uint64, seed: np.uint64) -> np.uint64:
     return _finished(_rotated(state, np.uint64(27)) * _P1 + _P4)
 
 
-@bare
+@device_no_refcount
 def _text(data: Bytes, at: np.uint64, length: np.uint64, seed: np.uint64) -> np.uint64:
     """The hash of bytes."""
     end = at + length

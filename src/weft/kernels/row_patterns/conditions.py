@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.kernels.jit import bare, spliced
+from weft.kernels.jit import always_inline, device_no_refcount
 from weft.kernels.row_patterns.tables import Float64s, Int64s, UInt8s
 
 # An instruction is an operation and two numbers. INTEGER has a constant at X, REAL its place among the constants,
@@ -94,7 +94,7 @@ class SearchRoom(NamedTuple):
     failures: Int64s  # memo: two hashes and a stamp for each
 
 
-@bare
+@device_no_refcount
 def take_row(code: ConditionCode, room: SearchRoom, depth: Any, variable: Any, row: Any) -> None:
     """Add a row to what conditions know, after `depth` rows."""
     for s in range(code.sets):
@@ -111,7 +111,7 @@ def take_row(code: ConditionCode, room: SearchRoom, depth: Any, variable: Any, r
             _fold(code, room, a * AGGREGATE, new, row)
 
 
-@bare
+@device_no_refcount
 def _fold(code: ConditionCode, room: SearchRoom, aggregate: Any, at: Any, row: Any) -> None:
     """Add the value of a row to an aggregate."""
     kind, column = code.aggregates[aggregate + KIND], code.aggregates[aggregate + OF_COLUMN]
@@ -138,7 +138,7 @@ def _fold(code: ConditionCode, room: SearchRoom, aggregate: Any, at: Any, row: A
             room.sums[at] = number
 
 
-@spliced
+@always_inline
 def _row_of(code: ConditionCode, room: SearchRoom, navigation: Any, depth: Any, first: Any, last: Any) -> Any:
     """The row that a navigation points at when `depth` rows are taken; -1: none."""
     at = navigation * NAVIGATION
@@ -153,7 +153,7 @@ def _row_of(code: ConditionCode, room: SearchRoom, navigation: Any, depth: Any, 
     return row
 
 
-@spliced
+@always_inline
 def _truth(operation: Any, x: Any, lacks_x: Any, y: Any, lacks_y: Any) -> Any:
     """AND or OR of two truths, and whether it is unknown."""
     decides = np.int64(operation == OR)
@@ -162,7 +162,7 @@ def _truth(operation: Any, x: Any, lacks_x: Any, y: Any, lacks_y: Any) -> Any:
     return 1 - decides, lacks_x | lacks_y
 
 
-@bare
+@device_no_refcount
 def _load(
     code: ConditionCode, room: SearchRoom, at: Any, top: Any, depth: Any, start: Any, first: Any, last: Any, number: Any
 ) -> Any:
@@ -202,7 +202,7 @@ def _load(
     return True
 
 
-@bare
+@device_no_refcount
 def _combine(operation: Any, x: Any, room: SearchRoom, top: Any) -> Any:
     """Replace the two values on top by one; whether a division by zero was tried."""
     stack, reals, lacks = room.stack, room.real_stack, room.lacks
@@ -243,7 +243,7 @@ def _combine(operation: Any, x: Any, room: SearchRoom, top: Any) -> Any:
     return False
 
 
-@bare
+@device_no_refcount
 def holds_for(
     code: ConditionCode, room: SearchRoom, variable: Any, depth: Any, start: Any, first: Any, last: Any, number: Any
 ) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare, bare_kernel, spliced
+from weft.kernels.jit import always_inline, bare_kernel, device_no_refcount
 from weft.kernels.row_patterns.conditions import (
     AGGREGATE,
     DIVIDED_BY_ZERO,
@@ -61,20 +61,20 @@ from weft.kernels.row_patterns.tables import (
 
 ASKING, ENDLESS, DIVIDING = -5, -6, -7  # further ends of an attempt, for now
 BY_ZERO = 6  # a reason to stop, after those of `tables`
-PATIENCE = 256  # steps of an attempt before failures are noted: most attempts are short, and come nowhere twice
+NOTE_AFTER_STEPS = 256  # steps of an attempt before failures are noted: most attempts are short, and come nowhere twice
 PROBES = 8
 PER_ROW = 100  # steps for each row of a partition that long attempts may take, besides, until one succeeds
 ENTRY = 3  # words of a noted failure
 
 
-@spliced
+@always_inline
 def _mixed(hash: Any, value: Any) -> Any:
     """A hash of a history that is longer by one."""
     x = (hash ^ value) * np.int64(-49064778989728563)
     return x ^ (x >> 29)
 
 
-@bare
+@device_no_refcount
 def _noted(room: SearchRoom, depth: Any, state: Any, row: Any, stamp: Any, writes: Any) -> Any:
     """Whether it is noted that a state after this history failed; with `writes`, note it."""
     one = _mixed(_mixed(room.histories[depth * 2], row), state)
@@ -94,7 +94,7 @@ def _noted(room: SearchRoom, depth: Any, state: Any, row: Any, stamp: Any, write
     return False
 
 
-@spliced
+@always_inline
 def _begin(program: PatternTables, code: ConditionCode, room: SearchRoom, cursor: Any, is_first: Any) -> None:
     """Begin an attempt: no row is taken."""
     room.states[0] = program.states if is_first else program.states + 1
@@ -108,7 +108,7 @@ def _begin(program: PatternTables, code: ConditionCode, room: SearchRoom, cursor
     cursor[STAMP] += 1
 
 
-@bare
+@device_no_refcount
 def _tried(program: PatternTables, rows: PartitionedRows, code: ConditionCode, room: SearchRoom, cursor: Any) -> Any:
     """Test the row after `DEPTH` rows for the tried state; return the result of its condition if it has to be
     evaluated.
@@ -118,7 +118,7 @@ def _tried(program: PatternTables, rows: PartitionedRows, code: ConditionCode, r
     place, told = (depth + 1) * 2, code.history[variable]
     room.histories[place] = _mixed(room.histories[place - 2], told)
     room.histories[place + 1] = _mixed(room.histories[place - 1], told + 7)
-    if cursor[STEPS] > PATIENCE and _noted(room, depth + 1, target, start + depth + 1, cursor[STAMP], False):
+    if cursor[STEPS] > NOTE_AFTER_STEPS and _noted(room, depth + 1, target, start + depth + 1, cursor[STAMP], False):
         return np.int64(FALSE)
     take_row(code, room, depth, variable, start + depth)
     room.states[depth + 1] = target
@@ -127,7 +127,7 @@ def _tried(program: PatternTables, rows: PartitionedRows, code: ConditionCode, r
     return holds_for(code, room, variable, depth + 1, start, first, last, number)
 
 
-@bare
+@device_no_refcount
 def _next_target(
     program: PatternTables, rows: PartitionedRows, room: SearchRoom, cursor: Any, limit: Any, most_steps: Any
 ) -> Any:
@@ -140,7 +140,7 @@ def _next_target(
         if k == program.offsets[state + 1]:
             if depth == 0:
                 return np.int64(FAIL)
-            if cursor[STEPS] > PATIENCE:
+            if cursor[STEPS] > NOTE_AFTER_STEPS:
                 _noted(room, depth, state, i, cursor[STAMP], True)
             cursor[DEPTH] -= 1
             continue
@@ -160,7 +160,7 @@ def _next_target(
             return target
 
 
-@bare
+@device_no_refcount
 def _go_on(
     program: PatternTables, rows: PartitionedRows, code: ConditionCode, room: SearchRoom, cursor: Any, most_steps: Any
 ) -> Any:
@@ -184,7 +184,7 @@ def _go_on(
             return np.int64(DIVIDING)
 
 
-@spliced
+@always_inline
 def _write(program: PatternTables, found: MatchedRows, room: SearchRoom, number: Any) -> Any:
     """Write a match; where the next attempt starts, or minus the reason against it."""
     cursor = found.cursor
@@ -199,7 +199,7 @@ def _write(program: PatternTables, found: MatchedRows, room: SearchRoom, number:
     return after
 
 
-@bare
+@device_no_refcount
 def _attempt(
     program: PatternTables,
     rows: PartitionedRows,
@@ -229,7 +229,7 @@ def _attempt(
         return end
     if end == FAIL:
         found.failed[start] = 1
-        cursor[FRUITLESS] += cursor[STEPS] if cursor[STEPS] > PATIENCE else 0
+        cursor[FRUITLESS] += cursor[STEPS] if cursor[STEPS] > NOTE_AFTER_STEPS else 0
         if cursor[FRUITLESS] > most_steps + PER_ROW * (partitions[at + LAST] - partitions[at + FIRST]):
             return np.int64(TOO_MANY_STEPS)
         cursor[START] += 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.row_patterns.tables import (
     ACCEPT,
     ACCEPT_AT_END,
@@ -46,7 +46,7 @@ def succeeding(
             _of_many_words(letters, takers, before, bits, at_end, always, partitions, at, sets)
 
 
-@bare
+@device_no_refcount
 def _of_one_word(
     letters: Int32s,
     takers: Int64s,
@@ -74,7 +74,7 @@ def _of_one_word(
         i -= 1
 
 
-@bare
+@device_no_refcount
 def _of_many_words(
     letters: Int32s,
     takers: Int64s,

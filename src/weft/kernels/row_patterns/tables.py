@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import spliced
+from weft.kernels.jit import always_inline
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -68,13 +68,13 @@ class MatchedRows(NamedTuple):
     failed: UInt8s
 
 
-@spliced
+@always_inline
 def has_state(sets: Int64s, words: Any, row: Any, state: Any) -> Any:
     """Whether a state may take a row."""
     return sets[row * words + (state >> 6)] >> (state & 63) & 1 != 0
 
 
-@spliced
+@always_inline
 def next_attempt(program: PatternTables, states: Int32s, place: Any, start: Any, rows: Any) -> Any:
     """Where the attempt after a match starts, or minus the reason against it."""
     skip = program.skip
@@ -95,7 +95,7 @@ def next_attempt(program: PatternTables, states: Int32s, place: Any, start: Any,
     return start + found
 
 
-@spliced
+@always_inline
 def write_match(matches: Int64s, k: Any, partition: Any, start: Any, rows: Any, number: Any, place: Any) -> None:
     """Write a match at a place."""
     at = k * MATCH

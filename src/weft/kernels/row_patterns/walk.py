@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare_kernel, spliced
+from weft.kernels.jit import always_inline, bare_kernel
 from weft.kernels.row_patterns.tables import (
     ACCEPT,
     ACCEPT_AT_END,
@@ -35,7 +35,7 @@ from weft.kernels.row_patterns.tables import (
 )
 
 
-@spliced
+@always_inline
 def _chosen(program: PatternTables, rows: PartitionedRows, state: Any, i: Any, seen: Any, last: Any, limit: Any) -> Any:
     """The preferred of the transitions that can still succeed."""
     in_time = len(rows.earliest) == 0
@@ -55,7 +55,7 @@ def _chosen(program: PatternTables, rows: PartitionedRows, state: Any, i: Any, s
     return np.int64(FAIL)
 
 
-@spliced
+@always_inline
 def _taken(program: PatternTables, rows: PartitionedRows, found: MatchedRows, at: Any, start: Any, taken: Any) -> Any:
     """Take rows by the preferred transitions; how the attempt ends, and before which row."""
     seen, last = rows.partitions[at + SEEN], rows.partitions[at + LAST]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels.jit import spliced
+from weft.kernels.jit import always_inline
 from weft.kernels.machine.machine import NOTES
 from weft.kernels.memory.room import NOTE, lend
 from weft.kernels.rules import tables as t
@@ -34,7 +34,7 @@ def new_room() -> t.Int64s:
     return np.zeros(NOTED * NOTE, np.int64)
 
 
-@spliced
+@always_inline
 def lend_to_machine(room: t.Int64s, rules: t.Rules, store: t.Store, work: t.Work) -> None:
     """Note what the machine reads. Its slots are frames; there are no lists, and no patterns for texts."""
     texts = store.texts, store.text_offsets, store.texts, 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare, spliced
+from weft.kernels.jit import always_inline, device_no_refcount
 from weft.kernels.machine.decimals import real_of, whole_part
 from weft.kernels.machine.machine import ALONE, evaluate
 from weft.kernels.machine.tagged import BEYOND, DECIMAL, FLOAT, INTEGER, MISSING, TEXT, VALUE, bits_of, float_of
@@ -17,7 +17,7 @@ from weft.kernels.rules.members import that_pass
 from weft.kernels.rules.scan import passes
 
 
-@bare
+@device_no_refcount
 def _decimal_as(room: t.Int64s, wanted: Any, word: Any) -> Any:
     """A decimal as a field of a kind holds it: as an integer it is cut off, if it fits; else the nearest float."""
     if wanted != INTEGER and wanted != FLOAT:
@@ -29,7 +29,7 @@ def _decimal_as(room: t.Int64s, wanted: Any, word: Any) -> Any:
     return np.int64(FLOAT), bits_of(real_of(word, pool, offsets))
 
 
-@spliced
+@always_inline
 def _as_kind(room: t.Int64s, wanted: Any, kind: Any, word: Any) -> Any:
     """A value as a field of a kind holds it."""
     if wanted == kind:
@@ -49,7 +49,7 @@ def _as_kind(room: t.Int64s, wanted: Any, kind: Any, word: Any) -> Any:
     return kind, word
 
 
-@bare
+@device_no_refcount
 def _attribute(room: t.Int64s, field: Any, event: Any) -> Any:
     """An attribute of an event, as a field has it."""
     fields, values = words(room, r.FIELDS), words(room, r.VALUES)
@@ -57,7 +57,7 @@ def _attribute(room: t.Int64s, field: Any, event: Any) -> Any:
     return _as_kind(room, fields[field + t.F_KIND], values[place], values[place + 1])
 
 
-@bare
+@device_no_refcount
 def has_room(room: t.Int64s, firings: Any, positions: Any) -> bool:
     """Return whether there is room for the firings and positions; if not, note what is needed."""
     control = words(room, r.CONTROL)
@@ -71,7 +71,7 @@ def has_room(room: t.Int64s, firings: Any, positions: Any) -> bool:
 # ---------------------------------------------------------------- plain rules: the last look-back gives firings
 
 
-@bare
+@device_no_refcount
 def fix(room: t.Int64s, row: Any, depth: Any) -> Any:
     """Write down what all steps but the last give to firings: positions with labels, in order, and fields.
 
@@ -113,7 +113,7 @@ def fix(room: t.Int64s, row: Any, depth: Any) -> Any:
     return count, start
 
 
-@bare
+@device_no_refcount
 def write_plain(room: t.Int64s, row: Any, depth: Any, candidate: Any, others: Any, start: Any) -> Any:
     """Write a firing with a candidate of the last step: how many positions it has."""
     rows, fields, fixed, control = (
@@ -150,7 +150,7 @@ def write_plain(room: t.Int64s, row: Any, depth: Any, candidate: Any, others: An
     return end - begin
 
 
-@bare
+@device_no_refcount
 def repeat_firing(room: t.Int64s, at: Any, count: Any, size: Any, fields: Any) -> None:
     """Copy the last firing, with its positions and fields, for each rule of a set."""
     control, sets, rows = words(room, r.CONTROL), halves(room, r.SETS), halves(room, r.OUT_ROWS)
@@ -178,7 +178,7 @@ def repeat_firing(room: t.Int64s, at: Any, count: Any, size: Any, fields: Any) -
 # ---------------------------------------------------------------- all rules
 
 
-@bare
+@device_no_refcount
 def _size(room: t.Int64s, count: Any) -> Any:
     """How many positions the bound events have, at most."""
     frames, origins, positions = words(room, r.FRAMES), words(room, r.ORIGINS), words(room, r.POSITIONS)
@@ -189,7 +189,7 @@ def _size(room: t.Int64s, count: Any) -> Any:
     return size
 
 
-@bare
+@device_no_refcount
 def _write_positions(room: t.Int64s, count: Any, label: Any, begin: Any) -> Any:
     """Write the positions of all bound events, in order, each with its label, to which bits of variables are added.
 
@@ -225,7 +225,7 @@ def _write_positions(room: t.Int64s, count: Any, label: Any, begin: Any) -> Any:
     return start, end
 
 
-@bare
+@device_no_refcount
 def _keep_defined(room: t.Int64s, row: Any, start: Any, begin: Any, end: Any) -> None:
     """Put the event that a firing defines at the end of the queue; its positions and fields are in the output."""
     rows, types, queue, control = (
@@ -259,7 +259,7 @@ def _keep_defined(room: t.Int64s, row: Any, start: Any, begin: Any, end: Any) ->
     control[t.QUEUE_END] += 1
 
 
-@bare
+@device_no_refcount
 def _consume(room: t.Int64s, row: Any, at: Any, members: Any) -> None:
     """Note what firing rules consume. It counts when they are done here: marks are set on the second half first."""
     rows, steps, own, own_at = words(room, r.ROWS), words(room, r.STEPS), words(room, r.OWN), words(room, r.OWN_AT)
@@ -283,7 +283,7 @@ def _consume(room: t.Int64s, row: Any, at: Any, members: Any) -> None:
                 control[t.PENDING] += 1
 
 
-@bare
+@device_no_refcount
 def settle_pending(room: t.Int64s) -> None:
     """Rules are done at a terminator: from now on, what they consumed there is consumed."""
     control, pending, marks = words(room, r.CONTROL), words(room, r.PENDING), words(room, r.MARKS)
@@ -300,7 +300,7 @@ def settle_pending(room: t.Int64s) -> None:
 # ---------------------------------------------------------------- modes: all steps are bound
 
 
-@bare
+@device_no_refcount
 def emit(room: t.Int64s) -> Any:
     """Look at the summaries that conditions need."""
     control, rows = words(room, r.CONTROL), words(room, r.ROWS)
@@ -311,7 +311,7 @@ def emit(room: t.Int64s) -> Any:
     return np.int64(t.SCAN if scan_at < scan_end else t.CHECK)
 
 
-@bare
+@device_no_refcount
 def _lacks_room(room: t.Int64s, row: Any, members: Any, writes: Any) -> Any:
     """What there is no room for, or -1."""
     rows, control = words(room, r.ROWS), words(room, r.CONTROL)
@@ -330,7 +330,7 @@ def _lacks_room(room: t.Int64s, row: Any, members: Any, writes: Any) -> Any:
     return np.int64(-1)
 
 
-@bare
+@device_no_refcount
 def check(room: t.Int64s) -> Any:
     """What conditions need is known: those rules fire for which they hold, if there is room."""
     control, rows, frames, sets = (
@@ -365,7 +365,7 @@ def check(room: t.Int64s) -> Any:
     return np.int64(t.SCAN if control[t.SCAN_AT] < control[t.SCAN_END] else t.WRITE)
 
 
-@bare
+@device_no_refcount
 def write(room: t.Int64s) -> Any:
     """What fields need is known: write the firings."""
     control, rows, fields = words(room, r.CONTROL), words(room, r.ROWS), words(room, r.FIELDS)

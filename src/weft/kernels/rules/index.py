@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare, bare_kernel, spliced
+from weft.kernels.jit import always_inline, bare_kernel, device_no_refcount
 from weft.kernels.machine.tagged import DECIMAL, FLOAT, INTEGER, MISSING, VALUE, float_of, mixed_in, normal, order_of
 from weft.kernels.memory.prefetch import prefetch
 from weft.kernels.memory.room import floats, halves, noted, octets, words
@@ -17,14 +17,14 @@ AHEAD = 16  # events from the first hint to its use
 LARGE = 1 << 12  # smaller tables stay in the cache
 
 
-@spliced
+@always_inline
 def _first_place(begin: Any, size: Any, kind: Any, word: Any) -> Any:
     """Return the first place to probe for a value in a table of `size` places."""
     high = mixed_in(np.uint64(0), kind, word) >> np.uint64(32)
     return (begin + np.int64((high * np.uint64(size)) >> np.uint64(32))) * t.PLACE
 
 
-@bare
+@device_no_refcount
 def _place_of(places: t.Int64s, begin: Any, size: Any, kind: Any, word: Any) -> Any:
     """The place of a value in one of the tables, or the empty one where it would be."""
     first = begin * t.PLACE
@@ -47,7 +47,7 @@ def enter_places(kinds: t.Int64s, words: t.Int64s, codes: t.Int64s, places: t.In
         places[at + t.P_GROUP] = (codes[k] << t.KIND_BITS) + kinds[k]
 
 
-@bare
+@device_no_refcount
 def _leaf(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
     """How many cuts of an access a number reaches."""
     access, wholes, numbers = words(room, r.ACCESS), words(room, r.WHOLES), floats(room, r.FLOATS)
@@ -81,7 +81,7 @@ def _leaf(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
     return low - access[at + t.A_CUTS]
 
 
-@bare
+@device_no_refcount
 def _group(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
     """The code of the group of rules that an access finds by a value."""
     access = words(room, r.ACCESS)
@@ -98,7 +98,7 @@ def _group(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
     return code
 
 
-@bare
+@device_no_refcount
 def _expect(room: t.Int64s, event: Any, is_near: bool) -> None:
     """Have in the cache what finds the rules of an event, and when it is near, which row they have."""
     types, columns, access = words(room, r.TYPES), words(room, r.COLUMNS), words(room, r.ACCESS)
@@ -121,7 +121,7 @@ def _expect(room: t.Int64s, event: Any, is_near: bool) -> None:
             prefetch(halves(room, r.MEMBERS), access[at + t.A_MEMBERS] + word - low)
 
 
-@bare
+@device_no_refcount
 def expect_later(room: t.Int64s, event: Any) -> None:
     """Have in the cache what later events of the batch need: memory is slow, but it answers many at once."""
     if event + AHEAD < len(halves(room, r.BATCH_TYPES)):
@@ -129,7 +129,7 @@ def expect_later(room: t.Int64s, event: Any) -> None:
         _expect(room, event + AHEAD // 2, True)
 
 
-@bare
+@device_no_refcount
 def starting(room: t.Int64s, begin: Any, end: Any, event: Any) -> Any:
     """Write down the rules that may start at an event, and say how many they are."""
     access, nodes, members = words(room, r.ACCESS), words(room, r.NODES), halves(room, r.MEMBERS)
@@ -165,7 +165,7 @@ def starting(room: t.Int64s, begin: Any, end: Any, event: Any) -> Any:
     return count
 
 
-@bare
+@device_no_refcount
 def sort_rules(picked: t.Int32s, count: int) -> None:
     """Put rules in their order (Shell's sort: there are few, mostly in order)."""
     in_order = 1

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 from weft.kernels.machine.tagged import MISSING, VALUE, mixed_in, normal
 from weft.kernels.memory.room import noted, words
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
 
 
-@bare
+@device_no_refcount
 def slot_of(heads: t.Int64s, chain: Any, state: Any, kind: Any, word: Any) -> Any:
     """Return the slot of a list, or the empty one for it. The key's last value is compared, the rest by hash."""
     mask = len(heads) // t.HEAD - 1
@@ -29,7 +29,7 @@ def slot_of(heads: t.Int64s, chain: Any, state: Any, kind: Any, word: Any) -> An
     return slot
 
 
-@bare
+@device_no_refcount
 def list_event(room: t.Int64s, type_: Any, event: Any, number: Any) -> bool:
     """Put an event into all its lists; False when there is no room for one, and it is in those before that."""
     control, types = words(room, r.CONTROL), words(room, r.TYPES)
@@ -42,7 +42,7 @@ def list_event(room: t.Int64s, type_: Any, event: Any, number: Any) -> bool:
     return True
 
 
-@bare
+@device_no_refcount
 def place_in_list(room: t.Int64s, chain: Any, event: Any, number: Any, type_: Any) -> bool:
     """Put an event at the end of its list; False when there is no room for that."""
     control, heads, entries = words(room, r.CONTROL), words(room, r.HEADS), words(room, r.ENTRIES)
@@ -72,7 +72,7 @@ def place_in_list(room: t.Int64s, chain: Any, event: Any, number: Any, type_: An
     return True
 
 
-@bare
+@device_no_refcount
 def _head_of(room: t.Int64s, chain: Any, event: Any) -> Any:
     """Where the list of an event is; -1 if it has none (a value of the key is missing), -2 if there is no room."""
     control, heads, values = words(room, r.CONTROL), words(room, r.HEADS), words(room, r.VALUES)
@@ -97,7 +97,7 @@ def _head_of(room: t.Int64s, chain: Any, event: Any) -> Any:
     return at
 
 
-@bare
+@device_no_refcount
 def list_of(room: t.Int64s, chain: Any, begin: Any, end: Any) -> Any:
     """The place of the list for a chain and the values of operands, -1 when there is none."""
     keys, frames, values, heads = (

@@ -55,7 +55,7 @@ def fire(
             mode = open_step(room)
         elif mode == t.ADVANCE:
             mode = advance(room)
-            if control[t.PATIENCE] < 0 and mode >= 0:
+            if control[t.STEPS_LEFT] < 0 and mode >= 0:
                 control[t.MODE], control[t.RESUMES] = mode, 1
                 return t.PAUSE
         elif mode == t.JUDGED:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 from weft.kernels.machine.machine import holds
 from weft.kernels.machine.tagged import EQUAL, GREATER, INTEGER, LESS_EQUAL, MISSING, VALUE, satisfies
 from weft.kernels.memory.room import halves, noted, words
@@ -17,7 +17,7 @@ from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
 
 
-@bare
+@device_no_refcount
 def _tested(room: t.Int64s, column: Any, event: Any) -> Any:
     """The value that a test is about: of an event, or of a summary."""
     if column < 0:
@@ -27,7 +27,7 @@ def _tested(room: t.Int64s, column: Any, event: Any) -> Any:
     return values[place], values[place + 1]
 
 
-@bare
+@device_no_refcount
 def that_pass(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: Any) -> Any:
     """Those of a set whose own constants an event, or summaries, pass: how many."""
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
@@ -45,7 +45,7 @@ def that_pass(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: 
     return count
 
 
-@bare
+@device_no_refcount
 def _leading(room: t.Int64s, at: Any, count: Any, slot: Any, operator: Any, word: Any) -> Any:
     """How many of a set that is sorted by what is in a slot of theirs a number passes: the first ones."""
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
@@ -60,7 +60,7 @@ def _leading(room: t.Int64s, at: Any, count: Any, slot: Any, operator: Any, word
     return low - at
 
 
-@bare
+@device_no_refcount
 def marks_of(room: t.Int64s, at: Any, count: Any, slot: Any) -> Any:
     """The marks of what all rules of a set have consumed: in which word, and these; -1 when they are in several."""
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
@@ -72,7 +72,7 @@ def marks_of(room: t.Int64s, at: Any, count: Any, slot: Any) -> Any:
     return word, bits
 
 
-@bare
+@device_no_refcount
 def consume(room: t.Int64s, at: Any, count: Any, slot: Any, event: Any) -> None:
     """The rules of a set consume an event, at once: they have no other look-back, and do not come back to it."""
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
@@ -82,7 +82,7 @@ def consume(room: t.Int64s, at: Any, count: Any, slot: Any, event: Any) -> None:
         marks[first + (mark >> 6)] |= np.int64(1) << (mark & 63)
 
 
-@bare
+@device_no_refcount
 def _suited(
     room: t.Int64s, at: Any, count: Any, to: Any, slot: Any, distance: Any, begin: Any, end: Any, event: Any, moves: Any
 ) -> Any:
@@ -125,7 +125,7 @@ def _suited(
     return taken, left, longest, is_whole, least if operator >= GREATER else most
 
 
-@bare
+@device_no_refcount
 def take(room: t.Int64s, step: Any, frame: Any, count: Any, candidate: Any, time: Any, moves: Any) -> Any:
     """Those of the set of a look-back that a candidate suits; what is said of them is said by `_suited`.
 

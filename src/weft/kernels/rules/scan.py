@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 from weft.kernels.machine.exact_sums import add_partial, added, partials_sum, sign_word, whole_result
 from weft.kernels.machine.machine import evaluate, holds
 from weft.kernels.machine.tagged import (
@@ -33,7 +33,7 @@ _ZERO = np.uint64(0)
 FEW = 4  # entries looked at one by one before a binary search
 
 
-@bare
+@device_no_refcount
 def passes(room: Int64s, begin: Any, end: Any, event: Any) -> bool:
     """Whether an event passes tests."""
     tests, values, width = words(room, r.TESTS), words(room, r.VALUES), noted(room, r.WIDTH)
@@ -53,7 +53,7 @@ def passes(room: Int64s, begin: Any, end: Any, event: Any) -> bool:
     return True
 
 
-@bare
+@device_no_refcount
 def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> Any:
     """The first of the ascending times at places begin to end that is not before a limit; `end` when none is."""
     low, high = begin, end
@@ -70,7 +70,7 @@ def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> 
     return high
 
 
-@bare
+@device_no_refcount
 def events_before(room: Int64s, of: Any, chain: Any, keys_at: Any, keys_end: Any, limit: Any) -> Any:
     """Where the events of a type, or of its list for a key, are that came before a time: from there up to there."""
     types, heads = words(room, r.TYPES), words(room, r.HEADS)
@@ -85,7 +85,7 @@ def events_before(room: Int64s, of: Any, chain: Any, keys_at: Any, keys_end: Any
     return begin, first_from(words(room, r.ENTRIES), t.ENTRY, begin, end, limit)
 
 
-@bare
+@device_no_refcount
 def _stretch(room: Int64s, at: Any) -> Any:
     """Where the events of an extent are: from a place up to before another, not before a time; and their offset."""
     extents, frames, types, times = (
@@ -105,7 +105,7 @@ def _stretch(room: Int64s, at: Any) -> Any:
     return begin, end, low, types[type_ + t.BASE] - types[type_ + t.GONE]
 
 
-@bare
+@device_no_refcount
 def scan(room: Int64s, extent: Any) -> Any:
     """Return the value of an extent's function over its events; for EXISTS whether there is one."""
     extents, times, entries, values = (

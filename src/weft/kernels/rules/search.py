@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare, spliced
+from weft.kernels.jit import always_inline, device_no_refcount
 from weft.kernels.machine.tagged import INTEGER, VALUE, satisfies
 from weft.kernels.memory.room import halves, noted, words
 from weft.kernels.rules import arrays as r
@@ -26,7 +26,7 @@ UNKNOWN = -2
 # ---------------------------------------------------------------- the next event
 
 
-@bare
+@device_no_refcount
 def fetch(room: t.Int64s) -> Any:
     """Take the next event: one that waits, or one of the batch; and find the rules that may start there."""
     control, types = words(room, r.CONTROL), words(room, r.TYPES)
@@ -72,7 +72,7 @@ def fetch(room: t.Int64s) -> Any:
     return np.int64(t.START)
 
 
-@bare
+@device_no_refcount
 def _place_event(room: t.Int64s, event: Any, now: Any, of: Any) -> None:
     """Put an event of the batch into the store."""
     types, columns, values = words(room, r.TYPES), words(room, r.COLUMNS), words(room, r.VALUES)
@@ -87,7 +87,7 @@ def _place_event(room: t.Int64s, event: Any, now: Any, of: Any) -> None:
         own += VALUE
 
 
-@bare
+@device_no_refcount
 def _place_defined(room: t.Int64s, place: Any, now: Any, of: Any) -> None:
     """Put a defined event into the store."""
     types, queue, values, width = (
@@ -106,7 +106,7 @@ def _place_defined(room: t.Int64s, place: Any, now: Any, of: Any) -> None:
 # ---------------------------------------------------------------- the rules that start there
 
 
-@bare
+@device_no_refcount
 def start(room: t.Int64s) -> Any:
     """Take the next rules of one row; those go on whose tests the terminator passes."""
     control, steps, frames = words(room, r.CONTROL), words(room, r.STEPS), words(room, r.FRAMES)
@@ -140,7 +140,7 @@ def start(room: t.Int64s) -> Any:
     return _judge(control, steps, step, t.STARTED)
 
 
-@spliced
+@always_inline
 def _judge(control: t.Int64s, steps: t.Int64s, step: Any, after: Any) -> Any:
     """Look for what must not be there."""
     control[t.SCAN_AT], control[t.SCAN_END] = steps[step + t.ABSENCES_AT], steps[step + t.ABSENCES_END]
@@ -148,7 +148,7 @@ def _judge(control: t.Int64s, steps: t.Int64s, step: Any, after: Any) -> Any:
     return np.int64(t.SCAN)
 
 
-@bare
+@device_no_refcount
 def started(room: t.Int64s) -> Any:
     """Whether absences hold for the terminator is known."""
     control = words(room, r.CONTROL)
@@ -164,7 +164,7 @@ def started(room: t.Int64s) -> Any:
 # ---------------------------------------------------------------- a look-back
 
 
-@bare
+@device_no_refcount
 def open_step(room: t.Int64s) -> Any:
     """Find where the candidates of a look-back are."""
     control, steps, frames = words(room, r.CONTROL), words(room, r.STEPS), words(room, r.FRAMES)
@@ -197,7 +197,7 @@ def open_step(room: t.Int64s) -> Any:
     return np.int64(t.ADVANCE)
 
 
-@bare
+@device_no_refcount
 def advance(room: t.Int64s) -> Any:
     """Find the next candidate of a look-back, and the rules that it suits; plain rules fire with it at once."""
     control, rows, steps, frames = (
@@ -229,7 +229,7 @@ def advance(room: t.Int64s) -> Any:
     return mode
 
 
-@bare
+@device_no_refcount
 def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> Any:
     """Go over the candidates of a look-back; ADVANCE when there are no more."""
     control, rows, steps, tests = (
@@ -319,12 +319,12 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
             mode = np.int64(t.EMIT if is_last else t.OPEN)
             frames[frame + t.FRAME + t.SET] = taken
             break
-    control[t.PATIENCE] -= 1 + forward * (at - frames[frame + t.AT])
+    control[t.STEPS_LEFT] -= 1 + forward * (at - frames[frame + t.AT])
     frames[frame + t.AT], frames[frame + t.LEFT], frames[frame + t.SET] = at, left, alive
     return mode
 
 
-@bare
+@device_no_refcount
 def judged(room: t.Int64s) -> Any:
     """Whether absences hold for a candidate is known."""
     control, frames = words(room, r.CONTROL), words(room, r.FRAMES)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, spliced
+from weft.kernels.jit import always_inline, device_no_refcount
 from weft.kernels.machine.exact_sums import added, fixed
 
 Bytes = npt.NDArray[np.uint8]
@@ -35,13 +35,13 @@ LEAST_ROOM = 4
 EXACT = 1 << 53  # integers up to here are floats
 
 
-@spliced
+@always_inline
 def is_full(lanes: Int64s, lane: Any) -> bool:
     """Whether a lane has to be made room in before one more entry comes."""
     return bool(lanes[lane * LANE + KEPT] == lanes[lane * LANE + ROOM])
 
 
-@spliced
+@always_inline
 def enter(
     lanes: Int64s,
     times: Int64s,
@@ -68,7 +68,7 @@ def enter(
         records[at * RECORD + WORD] = word
 
 
-@bare
+@device_no_refcount
 def make_room(lanes: Int64s, times: Int64s, records: Int64s, lane: int, used: int, horizon: int) -> int:
     """Make room in a full lane, if the arena has any: in its place when half is too old, else at the arena's end."""
     record = lane * LANE
@@ -90,7 +90,7 @@ def make_room(lanes: Int64s, times: Int64s, records: Int64s, lane: int, used: in
     return used
 
 
-@bare
+@device_no_refcount
 def _add_total(records: Int64s, at: int, kind: int, word: int) -> None:
     """Write the totals after an entry, from those before it."""
     to = at + RECORD
@@ -109,13 +109,13 @@ def _add_total(records: Int64s, at: int, kind: int, word: int) -> None:
     records[to + SUM], records[to + SUM + 1], records[to + SUM + 2] = np.int64(x), np.int64(y), np.int64(z)
 
 
-@bare
+@device_no_refcount
 def sum_words(records: Int64s, at: Any) -> Any:
     """The three words of a total sum."""
     return np.uint64(records[at + SUM]), np.uint64(records[at + SUM + 1]), np.uint64(records[at + SUM + 2])
 
 
-@bare
+@device_no_refcount
 def _add_extremes(numbers: Floats, at: int, rank: int, kept: int, number: float) -> None:
     """Write the least and greatest of the last numbers up to an entry, as many as the lowest one bit of its rank."""
     least, greatest = (np.inf, -np.inf) if number != number else (number, number)
@@ -127,7 +127,7 @@ def _add_extremes(numbers: Floats, at: int, rank: int, kept: int, number: float)
     numbers[at * RECORD + LEAST], numbers[at * RECORD + GREATEST] = least, greatest
 
 
-@bare
+@device_no_refcount
 def places_until(times: Int64s, start: Any, kept: Any, high: Any, guess: Any) -> Any:
     """How many of the times from `start` on, `kept` in all, are not after `high`: looked for around a guess."""
     low, top, step = np.int64(0), np.int64(kept), np.int64(1)

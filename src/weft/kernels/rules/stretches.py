@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, inlined, spliced
+from weft.kernels.jit import always_inline, device, device_no_refcount
 from weft.kernels.machine.exact_sums import (
     MOST,
     add_partial,
@@ -47,7 +47,7 @@ Int64s = npt.NDArray[np.int64]
 COUNT_ALL, COUNT_PRESENT, SUM_OF, AVG_OF, MIN_OF, MAX_OF = range(6)  # functions
 
 
-@bare
+@device_no_refcount
 def _extreme(numbers: Floats, old: Any, new: Any, rank: Any, which: int) -> float:
     """The least number from place `old` up to before `new`, or the greatest; `rank` is that of the last of them."""
     best = -np.inf if which == GREATEST else np.inf
@@ -65,7 +65,7 @@ def _extreme(numbers: Floats, old: Any, new: Any, rank: Any, which: int) -> floa
     return best
 
 
-@bare
+@device_no_refcount
 def _mixed_extreme(records: Int64s, numbers: Floats, old: Any, new: Any, greatest: bool) -> Any:
     """The least or greatest number of a stretch with BIG ones: its kind, and it as an integer or a float."""
     whole, real, far = np.int64(0), np.nan, False
@@ -86,7 +86,7 @@ def _mixed_extreme(records: Int64s, numbers: Floats, old: Any, new: Any, greates
 # ---------------------------------------------------------------- sums
 
 
-@bare
+@device_no_refcount
 def _whole_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
     """The sum of the integers of a stretch, one by one, in two words."""
     high, low = np.uint64(0), np.uint64(0)
@@ -98,7 +98,7 @@ def _whole_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
     return high, low
 
 
-@inlined
+@device
 def _float_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
     """The sum of the numbers of a stretch, one by one, as `math.fsum` has it: whether there is one, and the sum."""
     partials = np.empty(64, np.float64)
@@ -117,7 +117,7 @@ def _float_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
     return not np.isnan(infinite), infinite if infinite != 0.0 else partials_sum(partials, used)
 
 
-@bare
+@device_no_refcount
 def _total(records: Int64s, numbers: Floats, old: Any, new: Any, mean: bool) -> Any:
     """The sum or the mean of a stretch with numbers: its kind, and its value as an integer or as a float."""
     before, after = old * RECORD, new * RECORD
@@ -141,7 +141,7 @@ def _total(records: Int64s, numbers: Floats, old: Any, new: Any, mean: bool) -> 
 # ---------------------------------------------------------------- answers
 
 
-@spliced
+@always_inline
 def summary(
     lanes: Int64s,
     times: Int64s,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.machine.tagged import (
     BOOLEAN,
     FLOAT,
@@ -29,7 +29,7 @@ from weft.kernels.rules.series import LANE, OTHER, enter, is_full, make_room
 from weft.kernels.rules.stretches import summary
 
 
-@bare
+@device_no_refcount
 def _slot(room: t.Int64s, series: Any, count: Any) -> Any:
     """The slot of a lane whose key stands behind those of all lanes, or the empty one where it would be."""
     keys, slots, stride = words(room, r.LANE_KEYS), words(room, r.SLOTS), noted(room, r.STRIDE)
@@ -52,7 +52,7 @@ def _slot(room: t.Int64s, series: Any, count: Any) -> Any:
     return slot * t.SLOT
 
 
-@bare
+@device_no_refcount
 def _lane_of_event(room: t.Int64s, series: Any, event: Any) -> Any:
     """The lane of an event in a series; -1 if it has none (a value of the key is missing), -2 if there is no room."""
     all_series, columns, keys, slots = (
@@ -81,7 +81,7 @@ def _lane_of_event(room: t.Int64s, series: Any, event: Any) -> Any:
     return lane
 
 
-@bare
+@device_no_refcount
 def enter_event(room: t.Int64s, type_: Any, event: Any, time: Any) -> bool:
     """Enter an event into the series of its type; False when there is no room for that."""
     types, order = words(room, r.TYPES), words(room, r.ORDER)
@@ -92,7 +92,7 @@ def enter_event(room: t.Int64s, type_: Any, event: Any, time: Any) -> bool:
     return True
 
 
-@bare
+@device_no_refcount
 def _enter(room: t.Int64s, series: Any, event: Any, time: Any, horizon: Any) -> bool:
     """Enter an event into a series, if it passes its tests; False when there is no room for that."""
     all_series, lanes, times = words(room, r.SERIES), words(room, r.LANE), words(room, r.LANE_TIMES)
@@ -117,7 +117,7 @@ def _enter(room: t.Int64s, series: Any, event: Any, time: Any, horizon: Any) -> 
     return True
 
 
-@bare
+@device_no_refcount
 def _summarized(room: t.Int64s, at: Any) -> Any:
     """The value of a summary that has a series; `at` is the place of its extent."""
     extents, frames, times, values = (
@@ -155,7 +155,7 @@ def _summarized(room: t.Int64s, at: Any) -> Any:
     return np.int64(kind), bits_of(real) if kind == FLOAT else whole
 
 
-@bare
+@device_no_refcount
 def scan_extents(room: t.Int64s) -> Any:
     """Look at what there is in some stretches of time, until there is something that must not be; the next mode."""
     extents, memos, results, control = (

@@ -98,14 +98,14 @@ QUEUED = 3
 # The control array. Rules from PICKED_AT to RUN_END are searched for together; ROW_AT is where their row begins. The
 # set of each step has SPAN places. KNOWN is the source whose events are known at this terminator. A scan of extents
 # goes on with another mode (AFTER) and says whether there was what must not be (THERE); CLEARED is the candidate
-# that is free of it. SORTED is SORTED_BY of their row if all rules of that are searched for, else 0. PATIENCE is how
+# that is free of it. SORTED is SORTED_BY of their row if all rules of that are searched for, else 0. STEPS_LEFT is how
 # many candidates are looked at until the kernel pauses; then it RESUMES in the middle of a search.
 EVENT, TIME, SERIAL, QUEUE_AT, QUEUE_END, PICKED, PICKED_AT, RUN_END, ROW_AT, DEPTH, MODE = range(11)
 ENTRIES, LISTS, PENDING, POSITIONS, OUT, OUT_POSITIONS, WANTED, WANTED_POSITIONS, LISTED_TO = range(11, 20)
 KNOWN, KNOWN_BEGIN, KNOWN_END, SCAN_AT, SCAN_END, SCAN_BASE, AFTER, THERE, CLEARED, SPAN, ONLY_COUNTS, SORTED = range(
     20, 32
 )
-PATIENCE, RESUMES = range(32, 34)
+STEPS_LEFT, RESUMES = range(32, 34)
 CONTROLS = 34
 # Modes. SCAN looks at some extents and goes on with another mode; EMIT, CHECK and WRITE are parts of firing.
 FETCH, START, STARTED, OPEN, ADVANCE, JUDGED, EMIT, CHECK, WRITE, SCAN = range(10)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 from weft.kernels.situations.clauses import holds
 from weft.kernels.situations.participants import (
     BACK,
@@ -44,7 +44,7 @@ FIRST_SLOT, LAST_SLOT, FIRST_STEP = range(3)
 BLOCK = 3
 
 
-@bare
+@device_no_refcount
 def _newest(m: Int64s, room: Int64s, part: Number, step: Number, time: Number) -> Number:
     """The newest entry that a step may bind, by what is bound and before a time; 0 when there is none."""
     if m[step + INDEX_OF] < 0:
@@ -54,7 +54,7 @@ def _newest(m: Int64s, room: Int64s, part: Number, step: Number, time: Number) -
     return last_in_chain(m, chain, m[step + LINK_OF], time) if chain != 0 else np.int64(0)
 
 
-@bare
+@device_no_refcount
 def _latest_with(m: Int64s, room: Int64s, part: Number, block: Number, last: Number, best: Number) -> Number:
     """The latest start of the candidates of a block that end with an entry, if it is later than `best`; else `best`."""
     steps, top = m[BLOCK_STEPS] + m[block + FIRST_STEP] * STEPPED, m[block + LAST_SLOT] - m[block + FIRST_SLOT]
@@ -80,7 +80,7 @@ def _latest_with(m: Int64s, room: Int64s, part: Number, block: Number, last: Num
     return best
 
 
-@bare
+@device_no_refcount
 def ends_candidate(m: Int64s, room: Int64s, entry: Number, number: Number) -> bool:
     """Whether a candidate of a block ends with a new entry; when the latest of them starts is noted."""
     m[entry + STARTS_BY] = _latest_with(m, room, m[entry + PART], m[BLOCKS] + number * BLOCK, entry, np.int64(-NEVER))
@@ -88,7 +88,7 @@ def ends_candidate(m: Int64s, room: Int64s, entry: Number, number: Number) -> bo
     return found
 
 
-@bare
+@device_no_refcount
 def latest_start(m: Int64s, room: Int64s, part: Number, block: Number, bound: Number) -> Number:
     """The latest start of a candidate of a block that ends before `bound`, -NEVER when there is none.
 

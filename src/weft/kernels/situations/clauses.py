@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 from weft.kernels.machine import machine
 from weft.kernels.machine.tagged import VALUE
 from weft.kernels.memory.room import words
@@ -11,7 +11,7 @@ from weft.kernels.situations.participants import BOUND, QUICK, WIDTH, Int64s
 QUICKLY = 5  # of a quick comparison: operator, slot and column, slot and column
 
 
-@bare
+@device_no_refcount
 def holds(m: Int64s, room: Int64s, quick: int, quick_end: int, code: int, code_end: int) -> bool:
     """Whether comparisons, from a place of their table to another, and code are true of what is bound."""
     values = words(room, machine.VALUES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.situations.participants import (
     BOUND,
     CONSUMES,
@@ -30,7 +30,7 @@ from weft.kernels.situations.participants import (
 DONE, FULL, GROW, CROWDED, PAUSE = range(5)
 
 
-@bare
+@device_no_refcount
 def _is_new(m: Int64s) -> bool:
     """Return whether the bound set was not selected before, by the current event or at all; remember it."""
     first, second = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
@@ -69,7 +69,7 @@ def place_seen(sets: Int64s, table: Int64s) -> None:
         table[3 * at], table[3 * at + 1], table[3 * at + 2] = sets[k], sets[k + 1], sets[k + 2]
 
 
-@bare
+@device_no_refcount
 def emit(m: Int64s, out: Int64s, counting: bool) -> Number:
     """Write out the set that is bound and note what it consumes; DONE, or what must be done before that can be."""
     if not counting and (m[FOUND] + 1) * m[COUNT] > len(out):

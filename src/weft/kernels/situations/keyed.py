@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.kernels.jit import bare, bare_kernel, spliced
+from weft.kernels.jit import always_inline, bare_kernel, device_no_refcount
 from weft.kernels.situations.keyed_sets import Int8s, Int32s, Int64s, Rows, Sets, write, write_all
 
 # Places of the control array.
@@ -60,7 +60,7 @@ class Search(NamedTuple):
     bounds: Int64s
 
 
-@bare
+@device_no_refcount
 def _free_consumed(base: int, kept: int, control: Int64s, chains: Chains, rows: Rows) -> None:
     """Free the rows of a key that were consumed, and those that have nothing before them any more."""
     earliest = NEVER
@@ -118,7 +118,7 @@ def drop_rows(kept: int, step: int, floor: int, control: Int64s, chains: Chains,
         _free_consumed(key * kept, kept, control, chains, rows)
 
 
-@bare
+@device_no_refcount
 def _mark_members(start: int, base: int, kept: int, consumes: Int8s, chains: Chains, rows: Rows) -> None:
     """Mark as used what the sets that an event at `start` completes will consume."""
     before = start
@@ -134,7 +134,7 @@ def _mark_members(start: int, base: int, kept: int, consumes: Int8s, chains: Cha
         before = latest
 
 
-@bare
+@device_no_refcount
 def _choose(start: int, base: int, kept: int, query: Query, chains: Chains, rows: Rows, search: Search) -> None:
     """The one set of an event at `start` when each slot takes its earliest or its latest: in `current`, marked."""
     bounds = search.bounds
@@ -164,7 +164,7 @@ def _choose(start: int, base: int, kept: int, query: Query, chains: Chains, rows
         after = rows.ends[chosen]
 
 
-@bare
+@device_no_refcount
 def _count(own: int, base: int, kept: int, chains: Chains, rows: Rows) -> tuple[int, int]:
     """The number of sets that row `own` completes, without making them; up to which slot they can be copied.
 
@@ -197,7 +197,7 @@ def _count(own: int, base: int, kept: int, chains: Chains, rows: Rows) -> tuple[
     return total, plain
 
 
-@spliced
+@always_inline
 def _enter(event: int, base: int, kept: int, events: Events, query: Query, control: Int64s, chains: Chains) -> bool:
     """Begin the partition of an event if it is new; whether the event is in one and comes after what it needs."""
     start, key, number = events.starts[event], events.keys[event], 0
@@ -217,7 +217,7 @@ def _enter(event: int, base: int, kept: int, events: Events, query: Query, contr
     return fits
 
 
-@spliced
+@always_inline
 def _fill(row: int, event: int, events: Events, rows: Rows) -> None:
     """Make a row of an event."""
     rows.positions[row] = events.positions[event]
@@ -227,7 +227,7 @@ def _fill(row: int, event: int, events: Events, rows: Rows) -> None:
     rows.next[row] = NONE
 
 
-@spliced
+@always_inline
 def _keep(event: int, base: int, events: Events, control: Int64s, chains: Chains, rows: Rows) -> bool:
     """Make an event the newest row of its slot, if there is room."""
     row = control[FREE]
@@ -246,7 +246,7 @@ def _keep(event: int, base: int, events: Events, control: Int64s, chains: Chains
     return True
 
 
-@bare
+@device_no_refcount
 def _walk(kept: int, control: Int64s, rows: Rows, current: Int32s, sets: Sets) -> bool:
     """Write out the sets of the current row, as many at once as possible; return False if there is no more room."""
     room, depth = len(sets.starts), control[DEPTH]
@@ -269,7 +269,7 @@ def _walk(kept: int, control: Int64s, rows: Rows, current: Int32s, sets: Sets) -
     return True
 
 
-@bare
+@device_no_refcount
 def _complete(
     event: int,
     base: int,

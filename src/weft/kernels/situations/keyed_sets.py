@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 
 Int8s = npt.NDArray[np.int8]
 Int32s = npt.NDArray[np.int32]
@@ -41,7 +41,7 @@ class Sets(NamedTuple):
     positions: Int64s
 
 
-@bare
+@device_no_refcount
 def write(found: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
     """Write out the current set as number `found`."""
     for place in range(kept + 1):
@@ -49,7 +49,7 @@ def write(found: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> Non
     sets.starts[found], sets.ends[found] = rows.starts[current[0]], rows.ends[current[kept]]
 
 
-@bare
+@device_no_refcount
 def _again(numbers: Int64s, at: int, count: int) -> None:
     """Write the last `count` numbers before a place once more."""
     old, new = numbers[at - count : at], numbers[at : at + count]
@@ -57,7 +57,7 @@ def _again(numbers: Int64s, at: int, count: int) -> None:
         new[k] = old[k]
 
 
-@bare
+@device_no_refcount
 def _repeat(found: int, count: int, place: int, width: int, position: int, sets: Sets) -> None:
     """Write the last `count` sets once more, with another position at a place."""
     at, end = found * width, (found + count) * width
@@ -67,7 +67,7 @@ def _repeat(found: int, count: int, place: int, width: int, position: int, sets:
     _again(sets.ends, found, count)
 
 
-@bare
+@device_no_refcount
 def write_all(found: int, depth: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
     """Write out all sets with the current rows from slot `depth` on."""
     for place in range(depth, 0, -1):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.machine.machine import VALUES
 from weft.kernels.machine.tagged import MISSING, mixed_in, normal
 from weft.kernels.memory.room import words
@@ -67,7 +67,7 @@ CHAIN = 7
 # ---------------------------------------------------------------- chains
 
 
-@bare
+@device_no_refcount
 def find_chain(m: Int64s, room: Int64s, part: Number, index: Number, at: Number) -> tuple[Number, Number]:
     """The chain of a value, which is that at a place of the values, or 0; and its hash, -1 when it is missing."""
     values = words(room, VALUES)
@@ -81,7 +81,7 @@ def find_chain(m: Int64s, room: Int64s, part: Number, index: Number, at: Number)
     return chain, hashed
 
 
-@bare
+@device_no_refcount
 def _join_chain(m: Int64s, room: Int64s, entry: Number, link: Number, index: Number, at: Number) -> None:
     """Make an entry the newest of the chain of its value; its links to the chain are at `link`."""
     chain, hashed = find_chain(m, room, m[entry + PART], index, at)
@@ -107,7 +107,7 @@ def _join_chain(m: Int64s, room: Int64s, entry: Number, link: Number, index: Num
     m[chain + TAIL] = entry
 
 
-@bare
+@device_no_refcount
 def _leave_chain(m: Int64s, entry: Number, link: Number) -> None:
     chain, after, before = m[entry + link], m[entry + link + 1], m[entry + link + 2]
     if chain == 0:
@@ -127,7 +127,7 @@ def _leave_chain(m: Int64s, entry: Number, link: Number) -> None:
         m[CHAINS] -= 1
 
 
-@bare
+@device_no_refcount
 def last_in_chain(m: Int64s, chain: Number, link: Number, time: Number) -> Number:
     """The last entry of a chain, linked at `link`, that ends before a time; 0 when there is none."""
     entry: Number = m[chain + TAIL]
@@ -164,7 +164,7 @@ def rehash(m: Int64s, table: int, size: int) -> None:
 # ---------------------------------------------------------------- shelves
 
 
-@bare
+@device_no_refcount
 def _put_on_shelf(m: Int64s, entry: Number, last: Number) -> None:
     """Put the newest entry of a slot on the shelf of the previous one, or on a new shelf."""
     before = m[last + SHELVED] if last != 0 else np.int64(0)
@@ -184,7 +184,7 @@ def _put_on_shelf(m: Int64s, entry: Number, last: Number) -> None:
     m[shelf + ON_SHELF] += 1
 
 
-@bare
+@device_no_refcount
 def _take_off_shelf(m: Int64s, side: Number, entry: Number) -> None:
     """Take an entry, which is still linked to the next, off its shelf."""
     shelf = m[entry + SHELVED]
@@ -208,7 +208,7 @@ def _take_off_shelf(m: Int64s, side: Number, entry: Number) -> None:
     m[SHELVES_FREE] += 1
 
 
-@bare
+@device_no_refcount
 def first_after(m: Int64s, part: Number, slot: Number, time: Number) -> Number:
     """The first entry of a slot that ends after a time, 0 when there is none."""
     side = part + PARTITION + slot * SIDE
@@ -229,7 +229,7 @@ def first_after(m: Int64s, part: Number, slot: Number, time: Number) -> Number:
     return entry
 
 
-@bare
+@device_no_refcount
 def last_before(m: Int64s, part: Number, slot: Number, time: Number) -> Number:
     """The last entry of a slot that ends before a time, 0 when there is none."""
     side = part + PARTITION + slot * SIDE
@@ -255,7 +255,7 @@ def last_before(m: Int64s, part: Number, slot: Number, time: Number) -> Number:
 # ---------------------------------------------------------------- entries
 
 
-@bare
+@device_no_refcount
 def add_entry(
     m: Int64s,
     room: Int64s,
@@ -296,7 +296,7 @@ def add_entry(
     return entry
 
 
-@bare
+@device_no_refcount
 def remove_entry(m: Int64s, entry: Number) -> None:
     """Take an event out of a slot."""
     part, slot, after, before = m[entry + PART], m[entry + SLOT], m[entry + LINK], m[entry + BACK]
@@ -317,7 +317,7 @@ def remove_entry(m: Int64s, entry: Number) -> None:
     m[ENTRIES_FREE] += 1
 
 
-@bare
+@device_no_refcount
 def clear_slots(m: Int64s, part: Number, first: Number, last: Number) -> None:
     """Take all events out of some slots."""
     for slot in range(first, last + 1):
@@ -325,7 +325,7 @@ def clear_slots(m: Int64s, part: Number, first: Number, last: Number) -> None:
             remove_entry(m, m[part + PARTITION + slot * SIDE + OLDEST])
 
 
-@bare
+@device_no_refcount
 def mark_consumed(m: Int64s, entry: Number) -> None:
     """Note that an event will be consumed."""
     if m[entry + MARK] == 0:
@@ -336,7 +336,7 @@ def mark_consumed(m: Int64s, entry: Number) -> None:
             entry = m[entry + TWIN]
 
 
-@bare
+@device_no_refcount
 def consume(m: Int64s) -> None:
     """Take the noted events out of all slots of their partition."""
     while m[GONE] != 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels.jit import bare, bare_kernel, kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount, kernel
 from weft.kernels.situations.blocks import ends_candidate
 from weft.kernels.situations.participants import (
     ARRIVED,
@@ -94,7 +94,7 @@ OF_CLASS, OF_KEY, STARTS, ENDS, OF_KIND, NUMBERED, PLACED, FROM = range(8)
 ARRIVING = 8
 
 
-@bare
+@device_no_refcount
 def _melded(m: Int64s, one: Number, other: Number) -> Number:
     """Two heaps of partitions as one, whose root ends first; a child takes the place of its sibling on the way."""
     if one == 0 or other == 0:
@@ -112,7 +112,7 @@ def _melded(m: Int64s, one: Number, other: Number) -> Number:
     return root
 
 
-@bare
+@device_no_refcount
 def _ask(m: Int64s, part: Number, work: Number) -> None:
     if m[part + TODO] == 0:
         m[part + NEXT_TODO] = m[WORK]
@@ -120,7 +120,7 @@ def _ask(m: Int64s, part: Number, work: Number) -> None:
     m[part + TODO] |= work
 
 
-@bare
+@device_no_refcount
 def _open(m: Int64s, key: Number, start: Number, end: Number, number: Number, origin: Number) -> Number:
     part: Number = m[FREE_PART]
     if part != 0:
@@ -145,7 +145,7 @@ def _open(m: Int64s, key: Number, start: Number, end: Number, number: Number, or
     return part
 
 
-@bare
+@device_no_refcount
 def forget(m: Int64s, part: Number) -> None:
     """A partition without entries is there no more."""
     own, later, earlier = m[KEYS] + m[part + KEY] * KEYED, m[part + LATER], m[part + EARLIER]
@@ -157,7 +157,7 @@ def forget(m: Int64s, part: Number) -> None:
     m[PARTS_FREE] += 1
 
 
-@bare
+@device_no_refcount
 def _enter(m: Int64s, room: Int64s, part: Number, arriving: Int64s, at: Number) -> None:
     """Put an event into the slots that it is for, and ask for a selection if one is due."""
     if m[part + TAKEN] != 0:
@@ -188,7 +188,7 @@ def _enter(m: Int64s, room: Int64s, part: Number, arriving: Int64s, at: Number) 
             _ask(m, part, SELECT)
 
 
-@bare
+@device_no_refcount
 def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
     """Whether there is room for an event in all its partitions; if not, NEEDED says how much it needs."""
     kind = arriving[at + OF_CLASS]
@@ -210,7 +210,7 @@ def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
     return fits
 
 
-@bare
+@device_no_refcount
 def _know(m: Int64s, own: Number, key: Number, start: Number, end: Number, origin: Number) -> None:
     """Windows of a key count from now on, also those without events; if keys are forgotten, for some time."""
     is_new = m[own + NEXT_NUMBER] == NEVER
@@ -232,7 +232,7 @@ def _know(m: Int64s, own: Number, key: Number, start: Number, end: Number, origi
         m[LIMIT] = NEVER  # some of its windows have closed
 
 
-@bare
+@device_no_refcount
 def _arrive_in_windows(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
     """Add an event to the windows that contain it; windows not open yet are later than all open ones."""
     length, step, key = m[LENGTH], m[STEP], arriving[at + OF_KEY]
@@ -251,7 +251,7 @@ def _arrive_in_windows(m: Int64s, room: Int64s, arriving: Int64s, at: Number) ->
         part = m[part + EARLIER]
 
 
-@bare
+@device_no_refcount
 def _arrive_between(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
     """The partition of the whole stream, or those that events open and close."""
     key, start, end = arriving[at + OF_KEY], arriving[at + STARTS], arriving[at + ENDS]
@@ -274,7 +274,7 @@ def _arrive_between(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> No
         _enter(m, room, _open(m, key, start, never, number, origin), arriving, at)
 
 
-@bare
+@device_no_refcount
 def arrive(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
     """Take the next event, for which there must be room, and note what it asks for."""
     m[ARRIVED] += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels.jit import bare
+from weft.kernels.jit import device_no_refcount
 from weft.kernels.situations.blocks import (
     AFTER,
     BEFORE,
@@ -78,7 +78,7 @@ from weft.kernels.situations.participants import (
 from weft.kernels.situations.partitions import SEQUENCE
 
 
-@bare
+@device_no_refcount
 def _times(m: Int64s, step: Number) -> tuple[Number, Number]:
     """Between which times an event must be that a step binds."""
     slot = m[step + SLOT_OF]
@@ -90,7 +90,7 @@ def _times(m: Int64s, step: Number) -> tuple[Number, Number]:
     return low, high
 
 
-@bare
+@device_no_refcount
 def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
     """From an entry on, in the order of the slot's policy: the one that may be bound next, 0 when there is none."""
     slot = m[step + SLOT_OF]
@@ -112,7 +112,7 @@ def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
     return entry
 
 
-@bare
+@device_no_refcount
 def _first_entry(m: Int64s, room: Int64s, part: Number, step: Number, must: bool) -> Number:
     """The first entry that a step may bind; with `must` that is the new event's or none."""
     slot = m[step + SLOT_OF]
@@ -132,7 +132,7 @@ def _first_entry(m: Int64s, room: Int64s, part: Number, step: Number, must: bool
     return _next_entry(m, step, last_before(m, part, slot, high) if backward else first_after(m, part, slot, low))
 
 
-@bare
+@device_no_refcount
 def _narrow(m: Int64s, room: Int64s, part: Number, base: Number, last_own: Number) -> bool:
     """Compute the time range of each slot that leaves events for the slots around it; return False if one is empty.
 
@@ -184,7 +184,7 @@ def _narrow(m: Int64s, room: Int64s, part: Number, base: Number, last_own: Numbe
     return True
 
 
-@bare
+@device_no_refcount
 def _bound_blocks(m: Int64s, room: Int64s, part: Number) -> bool:
     """Before which time each block must end so that those after it can be filled; False: one cannot be."""
     bound: Number = np.int64(NEVER)
@@ -199,7 +199,7 @@ def _bound_blocks(m: Int64s, room: Int64s, part: Number) -> bool:
     return True
 
 
-@bare
+@device_no_refcount
 def search(
     m: Int64s, room: Int64s, part: Number, way: Number, last_own: Number, out: Int64s, counting: bool, until: Number
 ) -> Number:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.kernels.jit import bare, bare_kernel
+from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.machine.machine import CHOSEN, Machine
 from weft.kernels.memory.room import lend
 from weft.kernels.situations.blocks import SLOT_OF, STEPPED
@@ -101,7 +101,7 @@ ABSENT = 4  # numbers of an absence: key, start, end, origin
 # ---------------------------------------------------------------- one slot of all
 
 
-@bare
+@device_no_refcount
 def _extreme(m: Int64s, part: Number, policy: Number) -> Number:
     """Return the earliest entry of all slots under FIRST, or the latest under LAST; under EVERY, the earliest of the
     rest.
@@ -117,7 +117,7 @@ def _extreme(m: Int64s, part: Number, policy: Number) -> Number:
     return best
 
 
-@bare
+@device_no_refcount
 def _earlier(m: Int64s, one: Number, other: Number) -> Number:
     """Which of two entries, each of which may be 0, is earlier; of one event, that in the smaller slot."""
     if one == 0 or other == 0:
@@ -127,7 +127,7 @@ def _earlier(m: Int64s, one: Number, other: Number) -> Number:
     return one if m[one + PLACE] < m[other + PLACE] else other
 
 
-@bare
+@device_no_refcount
 def _alternatives(m: Int64s, part: Number, out: Int64s, counting: bool) -> Number:
     """Select sets of one event each: the earliest under FIRST, the latest under LAST, and every remaining one."""
     earliest, latest = _extreme(m, part, np.int64(FIRST)), _extreme(m, part, np.int64(LAST))
@@ -160,7 +160,7 @@ def _alternatives(m: Int64s, part: Number, out: Int64s, counting: bool) -> Numbe
 # ---------------------------------------------------------------- work
 
 
-@bare
+@device_no_refcount
 def _select(
     m: Int64s, room: Int64s, part: Number, immediate: bool, out: Int64s, counting: bool, until: Number
 ) -> Number:
@@ -191,7 +191,7 @@ def _select(
     return search(m, room, part, way, last_own, out, counting, until)
 
 
-@bare
+@device_no_refcount
 def _write_absence(
     m: Int64s, out: Int64s, counting: bool, key: Number, start: Number, end: Number, origin: Number
 ) -> bool:
@@ -205,7 +205,7 @@ def _write_absence(
     return True
 
 
-@bare
+@device_no_refcount
 def _work(m: Int64s, room: Int64s, out: Int64s, counting: bool, until: Number) -> Number:
     """Do the selections that the current event requires."""
     while m[WORK] != 0:
@@ -238,7 +238,7 @@ def _work(m: Int64s, room: Int64s, out: Int64s, counting: bool, until: Number) -
     return DONE
 
 
-@bare
+@device_no_refcount
 def _close_window(m: Int64s, own: Number, out: Int64s, counting: bool) -> bool:
     """Close the next window of a key, and write it out if it had no candidate; False: there is no room."""
     number, part = m[own + NEXT_NUMBER], m[own + FIRST_PART]
@@ -256,7 +256,7 @@ def _close_window(m: Int64s, own: Number, out: Int64s, counting: bool) -> bool:
     return True
 
 
-@bare
+@device_no_refcount
 def _stretch_end(m: Int64s, own: Number, bound: Number, finish: bool) -> Number:
     """Return the last window of the next range of a long run, which is emitted as one, or NEVER if it is still open."""
     begin, number = m[m[RUNS] + 1 + m[SWEPT]], m[own + NEXT_NUMBER]
@@ -275,7 +275,7 @@ def _stretch_end(m: Int64s, own: Number, bound: Number, finish: bool) -> Number:
     return end if end <= bound else np.int64(NEVER)
 
 
-@bare
+@device_no_refcount
 def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool, finish: bool) -> Number:
     """Close the windows up to a number, of all keys, those without events too."""
     while m[SWEPT] < m[KEY_COUNT]:

@@ -23,7 +23,7 @@ from weft.runtime.reading.sources import NamedSource, with_defaults
 from weft.runtime.reading.stabilise import END, Late, Stabiliser
 
 ROOM = 65536  # events of a source that may wait to be looked at
-PATIENCE = 60.0  # seconds until it is told that a source is silent
+REPORT_SILENCE_AFTER_S = 60.0  # seconds until it is told that a source is silent
 AHEAD = 1 << 20  # events of a source that may wait for slower ones before it is asked to pause
 
 
@@ -96,7 +96,7 @@ class Silence:
         now = self._clock()
         for name in open_:
             heard, held = self._heard[name], merge.held_by(name)
-            if heard is not None and now - heard >= PATIENCE and held:
+            if heard is not None and now - heard >= REPORT_SILENCE_AFTER_S and held:
                 self._heard[name] = None
                 text = f"the source {name!r} has sent nothing for {now - heard:,.0f} s, and {held:,} events of others"
                 text += " wait for it: idle_after=SECONDS waits no longer than that"
@@ -169,7 +169,7 @@ class LiveEvents:
         until_idle = self._merge.patience()
         if not watched:
             return until_idle
-        return PATIENCE if until_idle is None else min(PATIENCE, until_idle)
+        return REPORT_SILENCE_AFTER_S if until_idle is None else min(REPORT_SILENCE_AFTER_S, until_idle)
 
     def _take_whole(self) -> None:
         """Give the merge the sources that are all there."""

@@ -34,7 +34,7 @@ _OF_FRAMES = ("collect", "count", "toPandas", "toArrow", "foreach", "foreachPart
 _OF_WRITERS = ("save", "saveAsTable", "insertInto", "parquet", "json", "csv", "orc", "text", "xml", "jdbc")
 _MOST_PENDING = 64
 _COUNTERS = "counters"
-_PATIENCE = 2.0  # seconds until Spark's listeners have heard of a finished action
+_LISTENER_TIMEOUT_S = 2.0  # seconds until Spark's listeners have heard of a finished action
 _inside = threading.local()
 _pending: list[Noticed] = []
 
@@ -196,7 +196,7 @@ def _is_worked_out(item: Noticed, frame: Any) -> bool:
         return bool(item.found._result)
     if frame is None or item.name not in frame._jdf.queryExecution().logical().toString():
         return False
-    latest = time.monotonic() + _PATIENCE
+    latest = time.monotonic() + _LISTENER_TIMEOUT_S
     while not is_observed(item.found):
         if time.monotonic() > latest:
             return False

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 
 from weft.runtime.watching.triggers import Trigger
 
-PATIENCE = 60.0  # seconds
+STANDSTILL_TIMEOUT_S = 60.0  # seconds
 
 
 class Standstill:
     """Watch the progress of the sources of a run, and the watermark. Each standstill is reported once."""
 
-    def __init__(self, sources: Sequence[str] | Mapping[str, str], patience: float = PATIENCE) -> None:
+    def __init__(self, sources: Sequence[str] | Mapping[str, str], patience: float = STANDSTILL_TIMEOUT_S) -> None:
         # By the names of their times, which are the numbers of sources unless partitions have times of their own.
         self._sources = sources if isinstance(sources, Mapping) else {str(n): s for n, s in enumerate(sources)}
         self._patience = patience

@@ -10,7 +10,7 @@ from weft.errors import InputError, ManyMatchesWarning
 from weft.kernels.automaton import tecs
 from weft.kernels.automaton.counting import FILLED, MARKS, Counts, count_event
 from weft.kernels.automaton.enumerate import OPEN
-from weft.kernels.automaton.filtered import PATIENCE
+from weft.kernels.automaton.filtered import PAUSE_AFTER_NODES
 from weft.runtime.operators.automaton.conditions import ConditionTables
 from weft.runtime.operators.automaton.groups import GroupedCounts, Grouping, TooManyGroups
 
@@ -88,7 +88,7 @@ class MatchCounts:
 
     # Nodes that are walked at an event first; under conditions more, until groups have been worth it once.
     few = 64
-    patience = PATIENCE
+    patience = PAUSE_AFTER_NODES
 
     def __init__(self, query: str, conditions: ConditionTables) -> None:
         self.paths = PathCounts(query)

@@ -19,7 +19,7 @@ from weft.runtime.operators.occurrence_store import with_room
 
 Mask = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
-PATIENCE = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
+INTERRUPT_CHECK_EVERY = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
 MUCH = 0.5  # of the entries are in use: then they stay where they are
 
 
@@ -98,7 +98,7 @@ class ChainOperator(JoinNode):
                 state,
                 kept,
                 self._found,
-                PATIENCE,
+                INTERRUPT_CHECK_EVERY,
             )
             if at == len(batch):
                 return kept

@@ -20,7 +20,7 @@ from weft.runtime.operators.joins.compile import key_columns, operands_of, start
 from weft.runtime.operators.joins.operators import ALL, NOTHING, Build, JoinNode, Running, Store
 
 _PICKS = {"each": follow.EACH, "first": follow.FIRST_ONE, "next": follow.NEXT_ONES}
-PATIENCE = 1 << 22  # partners that are looked at until Ctrl-C gets its turn
+INTERRUPT_CHECK_EVERY = 1 << 22  # partners that are looked at until Ctrl-C gets its turn
 _WHEN = {"before": overlap.BEFORE_IT, "during": overlap.DURING, "between": overlap.BETWEEN}
 
 
@@ -41,9 +41,9 @@ class JoinOperator(JoinNode):
 
     def turns(self) -> Iterator[None]:
         """For each time that a kernel is to be called: once, and again when it has paused."""
-        self.control[joining.PATIENCE] = -1
-        while self.control[joining.PATIENCE] < 0:
-            self.control[joining.PATIENCE] = PATIENCE
+        self.control[joining.STEPS_LEFT] = -1
+        while self.control[joining.STEPS_LEFT] < 0:
+            self.control[joining.STEPS_LEFT] = INTERRUPT_CHECK_EVERY
             yield
 
     def compile(self, build: Build, decisive: tuple[Predicate, ...], limit: Span = None) -> Int64s:

@@ -27,7 +27,7 @@ from weft.runtime.operators.rules.state import load_memory, memory_pages
 from weft.runtime.operators.rules.summaries import Summaries
 from weft.runtime.store.pages import Paging
 
-PATIENCE = 1 << 22  # candidates that are looked at until Ctrl-C gets its turn
+INTERRUPT_CHECK_EVERY = 1 << 22  # candidates that are looked at until Ctrl-C gets its turn
 
 
 class RuleOperator(Operator):
@@ -307,7 +307,7 @@ class RuleOperator(Operator):
         memory.control[t.EVENT], memory.control[t.ONLY_COUNTS] = 0, counting
         while True:
             work = self._work._replace(queue=memory.queue, pending=memory.pending)
-            memory.control[t.PATIENCE] = PATIENCE
+            memory.control[t.STEPS_LEFT] = INTERRUPT_CHECK_EVERY
             status = fire(
                 events,
                 self._tables,

@@ -28,7 +28,7 @@ from weft.runtime.store.pages import Pages
 
 NUMBERS = 1 << 16  # of one piece of output
 LEAST_EVENTS = 1 << 12
-PATIENCE = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
+INTERRUPT_CHECK_EVERY = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
 _NOTHING = np.empty(0, np.int64)
 Ends = Callable[[EventBatch], npt.NDArray[np.bool_]]
 
@@ -139,7 +139,7 @@ class Stage:
         facts = arena.facts()
         while True:
             status = select.advance_situation(
-                memory.m, facts.room, facts.machine, arriving, self._out, counting, PATIENCE
+                memory.m, facts.room, facts.machine, arriving, self._out, counting, INTERRUPT_CHECK_EVERY
             )
             found, memory.m[participants.FOUND] = int(memory.m[participants.FOUND]), 0
             if found:

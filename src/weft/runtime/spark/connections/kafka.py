@@ -42,7 +42,7 @@ _NOT_GIVEN = {
     "startingOffsets": "use ?starting=earliest, latest or a time",
     "endingOffsets": "a stream has no end; --until read stops at what is there",
 }
-_PATIENCE = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10000"}  # of questions about a topic
+_CLIENT_TIMEOUTS_MS = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10000"}  # of questions about a topic
 
 
 def client_options(given: Sequence[str]) -> dict[str, str]:
@@ -115,7 +115,7 @@ def partitions_of(session: SparkSession, address: KafkaAddress, given: Mapping[s
         return []
     settings = java.java.util.Properties()
     clients = {name.removeprefix("kafka."): value for name, value in given.items() if name.startswith("kafka.")}
-    for name, value in {"bootstrap.servers": address.servers, **_PATIENCE, **clients}.items():
+    for name, value in {"bootstrap.servers": address.servers, **_CLIENT_TIMEOUTS_MS, **clients}.items():
         settings.setProperty(name, value)
     try:
         admin = java.org.apache.kafka.clients.admin.AdminClient.create(settings)
