@@ -16,7 +16,7 @@ from weft.errors import UsageError
 from weft.tuning.goal import Estimate
 from weft.tuning.plotting import plot
 from weft.tuning.streams import Domain
-from weft.tuning.tune import EVENTS, RUNS, NothingToTune, Tuning
+from weft.tuning.tune import EVENTS, RUNS, Latency, NothingToTune, Tuning
 from weft.tuning.tune import tune as try_splits
 from weft.tuning.writing import with_split
 
@@ -25,6 +25,7 @@ def tune(
     program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A file of patterns (.epn).")],
     pattern: Annotated[str | None, typer.Option(metavar="NAME", help="The pattern, if there are several.")] = None,
     alpha: Annotated[float, typer.Option(help="The weight of latency: 1 latency only, 0 throughput only.")] = 0.5,
+    latency: Annotated[Latency, typer.Option(help="Latency of sets: their mean, or their 99th percentile.")] = "mean",
     rates: Annotated[
         str | None, typer.Option(metavar="TYPE=N,…", help="Events per second of each type; 50 where not given.")
     ] = None,
@@ -61,6 +62,7 @@ def tune(
             compiled,
             pattern,
             alpha=alpha,
+            latency=latency,
             rates=rates_in(rates),
             domains=dict(map(domain_in, domain or ())),
             distribution=distribution,
@@ -112,7 +114,8 @@ def domain_in(text: str) -> tuple[str, Domain]:
 def _lines(found: Tuning) -> Iterator[str]:
     yield f"pattern {found.pattern}, alpha {found.alpha:g}, C {found.coefficient:,.4g}; 95 % intervals"
     yield ""
-    yield f"{'split':<8}{'throughput, events/s':>26}{'latency, ms':>24}{'g':>24}{'looked at: event':>18}{'set':>8}"
+    latency = "latency, ms" if found.latency == "mean" else "latency, 99th pct., ms"
+    yield f"{'split':<8}{'throughput, events/s':>26}{latency:>24}{'g':>24}{'looked at: event':>18}{'set':>8}"
     for one in found.alternatives:
         mark = "*" if one.split == found.chosen else " "
         yield (

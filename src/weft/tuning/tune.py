@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import isnan
+from typing import Literal
 
 from weft.algebra.query import Program
 from weft.algebra.situations import SituationQuery
@@ -25,6 +26,10 @@ EVENTS = 4000
 MORE = 4  # times as many runs, at most, when the two best cannot be told apart
 
 Json = dict[str, object]
+
+
+Latency = Literal["mean", "p99"]
+LATENCIES: tuple[Latency, ...] = ("mean", "p99")
 
 
 class NothingToTune(UsageError):
@@ -51,6 +56,7 @@ class Tuning:
 
     pattern: str
     alpha: float
+    latency: Latency
     coefficient: float
     alternatives: tuple[Alternative, ...]
     pareto: tuple[str, ...]
@@ -64,6 +70,7 @@ class Tuning:
         return {
             "pattern": self.pattern,
             "alpha": self.alpha,
+            "latency": self.latency,
             "coefficient": self.coefficient,
             "alternatives": [
                 {
@@ -90,6 +97,7 @@ def tune(
     pattern: str | None = None,
     *,
     alpha: float = 0.5,
+    latency: Latency = "mean",
     rates: Mapping[str, float] | None = None,
     domains: Mapping[str, Domain] | None = None,
     distribution: str = "poisson",
@@ -102,12 +110,15 @@ def tune(
 ) -> Tuning:
     """Simulate every split of a pattern over the same random streams, and choose by `alpha`.
 
-    `alpha` = 1 looks at latency only, 0 at throughput only. `rates` are events per second by type (50 where not given),
-    `domains` the least and greatest value of attributes, by name or `Type.name` (0 to 100). `coefficient` puts both
-    objectives on one scale; without one, pilot runs say. Every split finds the same matches, which each run checks.
+    `alpha` = 1 looks at latency only, 0 at throughput only; `latency` is that of all sets in the mean, or what 99 of
+    100 take at most. `rates` are events per second by type (50 where not given), `domains` the least and greatest value
+    of attributes, by name or `Type.name` (0 to 100). `coefficient` puts both objectives on one scale; without one,
+    pilot runs say. Every split finds the same matches, which each run checks.
     """
     if not 0 <= alpha <= 1:
         raise UsageError(f"alpha is between 0 (throughput) and 1 (latency), not {alpha:g}")
+    if latency not in LATENCIES:
+        raise UsageError(f"latency is 'mean' or 'p99', not {latency!r}")
     if runs < 2 or events < 1 or seed < 0:
         raise UsageError("at least two runs of at least one event are needed, and a seed of at least 0")
     query = pattern_of(program, pattern)
@@ -117,7 +128,7 @@ def tune(
         name: Simulation(plan(_split(program, query, early)), query.name, stream, events)
         for name, early in splits.items()
     }
-    trials = {name: _Trials(simulation) for name, simulation in simulations.items()}
+    trials = {name: _Trials(simulation, latency) for name, simulation in simulations.items()}
     scale = coefficient if coefficient is not None else _pilots(trials, min(PILOTS, runs), seed)
     _run_all(trials, runs, seed, progress)
     _agree(trials)
@@ -136,6 +147,7 @@ def tune(
     return Tuning(
         pattern=query.name,
         alpha=alpha,
+        latency=latency,
         coefficient=scale,
         alternatives=tuple(trial.result(name, splits[name], goals[name]) for name, trial in trials.items()),
         pareto=tuple(pareto(points)),
@@ -204,12 +216,14 @@ def _stream(
 class _Trials:
     """The runs of one split so far."""
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: Simulation, latency: Latency) -> None:
         self._simulation = simulation
+        self._latency = latency
         self.measured: list[Measured] = []
 
     def run(self, seed: Seed) -> None:
-        self.measured.append(self._simulation.run(seed))
+        found = self._simulation.run(seed)
+        self.measured.append(found if self._latency == "mean" else replace(found, latency=found.slowest))
 
     @property
     def with_sets(self) -> list[Measured]:

@@ -15,6 +15,7 @@ from weft.drawing import ratios
 from weft.errors import UsageError
 from weft.tuning.goal import Estimate, TuningPoint, best_by_alpha, coefficient_of, estimate, goal, pareto
 from weft.tuning.streams import Simulated
+from weft.tuning.tune import LATENCIES, tune
 from weft.tuning.writing import with_split
 
 # Table 6: latency and throughput; Table 7 as its formula gives it (two cells are printed wrongly).
@@ -164,3 +165,17 @@ def test_a_program_that_needs_no_tuning_is_no_error(tmp_path: Path, words: list[
     done = CliRunner().invoke(app, ["tune", str(program), *words])
     assert done.exit_code == 0
     assert "no pattern can be split" in done.stdout
+
+
+def test_the_slowest_of_a_hundred_sets_can_be_what_counts() -> None:
+    program = weft.compile(TEXT, "epn")
+    found = {
+        latency: tune(program, latency=latency, domains={"k": (0, 5)}, events=400, runs=2, coefficient=1.0, more=0)
+        for latency in LATENCIES
+    }
+    assert [one.latency for one in found.values()] == ["mean", "p99"]
+    assert found["p99"].to_json()["latency"] == "p99"
+    shown = CliRunner().invoke(app, ["tune", "--help"]).output
+    assert "--latency" in shown
+    with pytest.raises(UsageError, match="'mean' or 'p99'"):
+        tune(program, latency="most")  # type: ignore[arg-type]
