@@ -39,7 +39,7 @@ def hint(pattern: str) -> str:
     """What to do about an expression that cannot be read."""
     if any(part in pattern for part in _LACKS):
         return "look-around and back references are not known here: state what must be there, or use two conditions"
-    return "put a backslash before a character that stands for itself, as in '\\('"
+    return "put a backslash before a literal character, as in '\\('"
 
 
 def _said(fault: Exception) -> str:

@@ -31,9 +31,13 @@ def bench(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per figure, on stdout.")] = False,
     nodes: Annotated[bool, typer.Option("--nodes", help="Of `next`: simulate placement on 1 to 40 nodes.")] = False,
-    threads: Annotated[int | None, typer.Option(min=1, help="Of `trex`: share the rules over so many threads.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Of `trex`: split the rules among this many threads.")
+    ] = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help="Of `scale`: only this strategy.")] = None,
-    lanes: Annotated[int | None, typer.Option(min=2, metavar="N", help="Of `scale`: only so many lanes.")] = None,
+    lanes: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Of `scale`: only this number of lanes.")
+    ] = None,
     part: Annotated[str | None, typer.Option(metavar="NAME", help="Of `spark`: only this part.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ratios into a .png or .svg file.")] = None,
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the benchmarks are.")] = "benchmarks",

@@ -27,9 +27,9 @@ def explain(
     lanes: options.Lanes = None,
     rates: Annotated[bool, typer.Option("--tasks", help="Show rates and tasks of each component.")] = False,
     model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="By which tasks are told: `step2012`, or a file.")
+        str | None, typer.Option(metavar="NAME", help="The model of tasks: `step2012`, or a file.")
     ] = None,
-    nodes: Annotated[int | None, typer.Option(min=1, help="Place operators on so many nodes, as NEXT does.")] = None,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Place operators on this many nodes, as NEXT does.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show a program at each stage of compilation. Several files form one program.

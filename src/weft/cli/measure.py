@@ -40,7 +40,7 @@ def measure(
     """
     if run is not None:
         if programs or queries or events:
-            raise UsageError("--run is about a run that has its program and events: leave out the others")
+            raise UsageError("--run takes the program and events of the run: omit PROGRAM, --query and --events")
         found = counted_by(run)
     else:
         program = api.merge_programs(compile_all(programs, queries, language, time_unit))

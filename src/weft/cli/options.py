@@ -91,7 +91,7 @@ Lanes = Annotated[
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, metavar="N", help="How many lanes work at once in this process.")
 ]
-Stats = Annotated[bool, typer.Option("--stats", help="Say on stderr what was read and found, and how fast.")]
+Stats = Annotated[bool, typer.Option("--stats", help="Print counters and throughput to stderr.")]
 ShowProgress = Annotated[bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")]
 Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Rewrite queries into their cheapest form.")]
 StatisticsFile = Annotated[

@@ -122,7 +122,7 @@ def run(
     if telling.stats:
         show_stats(continuous.counters, clock.perf_counter() - started)
     if was_interrupted():
-        raise KeyboardInterrupt("the same command goes on from the checkpoint")
+        raise KeyboardInterrupt("the same command resumes from the checkpoint")
 
 
 def about_run(
@@ -195,8 +195,8 @@ def take_over(
         change = ProgramChange(seen, kept, list(written.names))
         return {"change": asdict(change), "queries": change.queries, "steps": written.steps}
     except WeftError as error:
-        say(f"the program has changed, and the one before goes on:\n{error}", err=True)
-        LOGGER.warning("the program has changed, and the one before goes on: %s", error)
+        say(f"the changed program is refused, and the previous one keeps running:\n{error}", err=True)
+        LOGGER.warning("the changed program is refused, and the previous one keeps running: %s", error)
         return {"change": asdict(ProgramChange(seen, str(error), refused=True))}
 
 

@@ -54,9 +54,9 @@ Every = Annotated[str, typer.Option(metavar="SPAN", help="How often to look for 
 Adapt = Annotated[
     bool, typer.Option("--adapt", help="Change to a cheaper form of queries when the rates of events change.")
 ]
-FilesPerTrigger = Annotated[int, typer.Option(min=1, metavar="N", help="At most so many files at once.")]
+FilesPerTrigger = Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of files at once.")]
 BytesPerTrigger = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Files of at most so many bytes at once; one is always taken.")
+    int, typer.Option(min=1, metavar="N", help="Maximum bytes of files at once; one file is always read.")
 ]
 Settle = Annotated[
     float, typer.Option(min=0, metavar="SECONDS", help="Read a file when it has not changed for so long.")
@@ -70,12 +70,12 @@ MaxJump = Annotated[
     typer.Option(
         min=0,
         metavar="SECONDS",
-        help="Let time follow an event that is further ahead of the others when others confirm it; `inf`: at once.",
+        help="How far an event may be ahead before time waits for others to confirm it; `inf`: any.",
     ),
 ]
 Rate = Annotated[
     float | None,
-    typer.Option(min=0, metavar="N", help="Read at most so many events in a second, one file in a trigger."),
+    typer.Option(min=0, metavar="N", help="Maximum events read per second, one file in a trigger."),
 ]
 Partitions = Annotated[
     int | None,

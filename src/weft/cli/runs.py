@@ -89,7 +89,7 @@ def query_line(query: str, about: Mapping[str, Any], status: Mapping[str, Any]) 
 def stop(name: Name) -> None:
     """Stop a run after the trigger in progress. Started again with its checkpoint, it resumes where it stopped."""
     if not registry.stop(name):
-        raise UsageError(f"{name} is still at work; it ends when it is done, or ask again")
+        raise UsageError(f"{name} is still busy; it ends when its trigger is done, or try again")
     say(f"{name} has ended")
 
 

@@ -120,7 +120,7 @@ def _filters_of(condition: Expression) -> tuple[int, int]:
         else:
             total, longest = total + number, max(longest, length)
         if total > MOST_ALTERNATIVES:
-            message = f"the ORs of this filter stand for more than {MOST_ALTERNATIVES} patterns, which is the limit"
+            message = f"the ORs of this filter expand to more than {MOST_ALTERNATIVES} patterns, which is the limit"
             hint = "put conditions on one variable into its brackets, a[x > 1 OR y > 1]"
             raise TooLarge(message, part.span, hint)
         if longest > MOST_FILTERS:

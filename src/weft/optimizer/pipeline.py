@@ -188,7 +188,7 @@ def _rule(query: Rule, costs: Costs, free: bool) -> QueryTrace:
     refusals: tuple[Refusal, ...] = ()
     order = best_order(query, known, free)
     if not free and _saves(query, best_order(query, known, free=True), before, costs):
-        reason = "others see what it defines in the order of its look-backs, so those that take several events stay"
+        reason = "other queries depend on the order of its look-backs, so those that take several events stay"
         refusals = (Refusal(reason, parts=tuple(step for step in query.lookbacks if step.count != 1)),)
     if not _saves(query, order, before, costs):
         return QueryTrace(query, query, before, before, (), refusals, _least_looks(query, query, free))

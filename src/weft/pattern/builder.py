@@ -114,7 +114,7 @@ class Pattern:
             raise UsageError(f"a step is the name of its events, or a pattern, not {step!r}")
         twice = next((name for name, number in Counter(pattern._names()).items() if number > 1), None)
         if twice is not None:
-            raise UsageError(f"two steps are called {twice!r}: give each a name of its own")
+            raise UsageError(f"two steps are called {twice!r}: give each a unique name")
         return pattern
 
     # -- what fits -----------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def condition_of(given: object) -> Condition:
     """A condition, or one given as text: `name = 'c' AND amount > 2`."""
     if isinstance(given, Condition):
         if any(isinstance(node, algebra.Attribute) and node.variable is not None for node in given.predicate.walk()):
-            raise UsageError("this is about the event at hand, e: write conditions on the events of steps into having")
+            raise UsageError("this is about the current event, e: write conditions on the events of steps into having")
         return given
     if isinstance(given, str):
         return Condition(compile_filter(given))

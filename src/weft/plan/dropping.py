@@ -57,13 +57,15 @@ def _why_kept(query: AnyQuery, own: QueryLeaves, types: Collection[str]) -> str 
             waits = any(part is not None for part in (query.limit, query.skip, query.unless, query.top))
             if judged and not waits:
                 return None
-            return "which of its matches are told depends on those that would be lost (a strategy, CONSUME BY, LIMIT)"
+            return (
+                "which of its matches are emitted depends on those that would be lost (a strategy, CONSUME BY, LIMIT)"
+            )
         case CompositeQuery():
             graph = build_graph([query])
             loses = losable_nodes(graph, (query.name,))
             if any(loses[number] and keeps_beginnings(node) for number, node in enumerate(graph.nodes)):
                 return None
-            return "all that it keeps is what absences and choices look at"
+            return "its state is read by absences and choices only"
         case Rule():
             if any(step.events.type in types for step in query.lookbacks):
                 return None

@@ -92,7 +92,7 @@ def _common_key(queries: Sequence[AnyQuery], fed: Sequence[AnyQuery], read: Cont
         return ((common[0],),), f"by key [{common[0]}], which is equal in all events of a rule"
     return tuple(
         (name,) for name in common
-    ), f"by key [{', '.join(common)}], which goes through all that feed each other"
+    ), f"by key [{', '.join(common)}], which is passed along by all queries that feed each other"
 
 
 def _hands_on(query: AnyQuery, name: str) -> bool:

@@ -122,7 +122,7 @@ class Layering:
                 after += [reader] if not missing[reader] else []
             now = sorted(after)
         if given < len(left):
-            raise UsageError("queries feed each other in a circle: one of them must do without the others")
+            raise UsageError("queries feed each other in a cycle: remove one of these dependencies")
 
 
 def layer_of(

@@ -49,7 +49,7 @@ def change(name: str, file: str, text: str, patience: float = CHANGE_TIMEOUT_S) 
         if found is not None and found.at >= since:
             if found.refused:
                 _put(new, old, before)
-                raise UsageError(f"{name} goes on with the program before: {found.told}")
+                raise UsageError(f"{name} keeps running the previous program: {found.told}")
             return found
         if not entry.is_running:
             raise UsageError(f"{name} has ended: {entry.status.get('problem') or 'start it once more'}")

@@ -31,7 +31,7 @@ COUNTERS = {
 GAUGES = {
     "state_bytes": "Bytes of state",
     "held": "Events that wait for the watermark",
-    "behind": "How many events ago the oldest came that a later match may tell of",
+    "behind": "Number of events since the oldest one that a later match may contain",
     "waiting": "What is kept that may still become part of a match",
     "lag": "Ticks from the watermark to the latest event",
     "seconds": "Seconds that the last trigger took",

@@ -27,7 +27,9 @@ FORMS = {
 MOST_TEXT = 1 << 20  # characters of a program
 About = Annotated[str, Query(alias="query", description="A query's name, a type of events of the input, or `*`.")]
 Where = Annotated[str | None, Query(description="A condition on fields: `area = 'hall' and temp > 50`.")]
-After = Annotated[str | None, Query(description="Begin after the match with this id; empty: with all that is kept.")]
+After = Annotated[
+    str | None, Query(description="Begin after the match with this id; empty: with everything in the log.")
+]
 Source = Annotated[str | None, Query(max_length=200, description="Who sends them; batches of a source are in order.")]
 Sequence = Annotated[int | None, Query(ge=0, description="The number of this batch: sent again, it counts once.")]
 TypeName = Annotated[str | None, Query(alias="type", description="The type of events that have none.")]

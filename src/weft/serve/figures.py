@@ -15,7 +15,7 @@ COUNTERS = {
     "requests": "Publications",
     "delivered": "Matches taken by subscribers",
     "missed": "Matches that subscribers were too slow for",
-    "work_seconds": "Seconds that the engine was at work",
+    "work_seconds": "Seconds of work of the engine",
     "snapshots": "Snapshots taken by this process",
 }
 GAUGES = {

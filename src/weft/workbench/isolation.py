@@ -93,7 +93,7 @@ class Workers:
 
     def _run(self, cancelled: threading.Event, work: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
         if cancelled.is_set():
-            raise CancelledError("nobody waits for this any more")
+            raise CancelledError("the client no longer waits for this")
         with self._lock:
             worker = self._idle.pop() if self._idle else _Worker(self.limits.memory)
             self._all.add(worker)
@@ -137,7 +137,7 @@ class _Worker:
         deadline = time.monotonic() + seconds
         while reader.is_alive():
             if cancelled.is_set():
-                raise CancelledError("nobody waits for this any more")
+                raise CancelledError("the client no longer waits for this")
             if time.monotonic() > deadline:
                 raise UsageError(
                     f"this took longer than {seconds:g} seconds and was stopped: try fewer events, "

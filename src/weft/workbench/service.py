@@ -271,7 +271,7 @@ class Workbench:
             here.stop()
             return _here(here)
         if not registry.stop(name):
-            raise UsageError(f"{name} is still at work; ask again")
+            raise UsageError(f"{name} is still busy; try again")
         return _on_spark(registry.entry(name))
 
     def restart(self, name: str) -> RunInfo:

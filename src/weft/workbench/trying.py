@@ -160,7 +160,7 @@ def events_in_order(events: Any, program: Program, sample: Sample, most: int = L
 
 def explain(program: Program, sample: Sample, file: Path | None, positions: Sequence[int]) -> Reasons:
     """Why chosen events are a match or not."""
-    refuse_sql(program, "the reasons of a match are told for events, not for rows of SQL")
+    refuse_sql(program, "reasons are available for matches of events, not for rows of SQL")
     return why(sample_events(sample, file), program, positions, time=sample.time, type=sample.type)
 
 

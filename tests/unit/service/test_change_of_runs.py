@@ -88,7 +88,7 @@ def test_of_several_programs_the_one_of_the_same_name_is_replaced(folder: Path) 
 
 @pytest.mark.parametrize("name", ["a.ceql", "b.tesla"])
 def test_a_program_that_is_refused_is_taken_back(folder: Path, name: str) -> None:
-    with running([folder], told), pytest.raises(UsageError, match="goes on with the program before: no such thing"):
+    with running([folder], told), pytest.raises(UsageError, match="keeps running the previous program: no such thing"):
         change("night", name, "wrong")
     assert {path.name: path.read_text() for path in folder.iterdir()} == {"a.ceql": "old"}
 

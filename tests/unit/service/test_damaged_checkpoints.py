@@ -150,7 +150,7 @@ def test_a_checkpoint_is_damaged_only_if_a_file_fails_verification(tmp_path: Pat
     assert "are whole" in said
     (state / "2.changelog").write_bytes(b"x" * 2304)
     assert not is_passing(failure, str(tmp_path))
-    assert "is damaged (spark/state/0/0/2.changelog is not what was written" in str(told(failure, str(tmp_path)))
+    assert "is damaged (spark/state/0/0/2.changelog has a wrong checksum" in str(told(failure, str(tmp_path)))
 
 
 def test_missing_state_is_damage(tmp_path: Path) -> None:

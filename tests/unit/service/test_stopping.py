@@ -56,4 +56,4 @@ def test_a_trigger_without_end_is_stopped() -> None:
 def test_java_that_has_gone_is_told(when: str, fault: Exception, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "weft.run"):
         stop_query(cast(StreamingQuery, _Query(fault=fault, when=when)), 30.0)
-    assert "goes on from the checkpoint" in caplog.text
+    assert "resumes from the checkpoint" in caplog.text

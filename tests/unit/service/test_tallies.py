@@ -95,7 +95,7 @@ def test_a_run_writes_what_it_counted(tmp_path: Path, monkeypatch: pytest.Monkey
     assert json.loads(runner.invoke(app, ["measure", "--run", "night"]).stdout) == json.loads(file.read_text())
     assert "A: 6.6" in runner.invoke(app, ["show", "night"]).stdout
     refused = runner.invoke(app, ["measure", "--run", "night", "--events", "x.jsonl"])
-    assert "leave out the others" in refused.output
+    assert "omit PROGRAM" in refused.output
 
 
 def test_types_are_counted_in_all_events() -> None:

@@ -28,7 +28,7 @@ MiB = 1 << 20
 class Listening:
     """Where it is, and who may use it."""
 
-    host: Annotated[str, typer.Option(help="The address to listen on; others than this machine's need tokens.")] = (
+    host: Annotated[str, typer.Option(help="The address to listen on; any but this machine's needs tokens.")] = (
         "127.0.0.1"
     )
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses one.")] = 8787

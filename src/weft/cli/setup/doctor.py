@@ -55,7 +55,7 @@ def doctor(
             say(f"{mark} {check.name:<10} {check.found}{f'  ->  {check.cure}' if check.cure else ''}")
     wrong = sum(check.good is False for check in checks)
     if not as_json:
-        say(f"\n{wrong} problem{'s' * (wrong != 1)}" if wrong else "\nall that weft needs is here")
+        say(f"\n{wrong} problem{'s' * (wrong != 1)}" if wrong else "\neverything that weft needs is installed")
     if wrong:
         raise typer.Exit(1)
 

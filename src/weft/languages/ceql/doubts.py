@@ -22,7 +22,7 @@ def warn(node: syntax.Query, window: Window | None, time_unit: str, findings: Fi
                 _warn_of_negation(_last(left), findings)
                 _warn_of_negation(_first(right), findings)
             case syntax.Repeated(_, contiguous=False) if grows:
-                message = "every choice of these events is a match of its own: twice as many with each event more"
+                message = "every choice of these events is a separate match: each further event doubles their number"
                 hint = "write :+ for events next to each other, SELECT MAX or LAST for the longest or latest, or LIMIT"
                 findings.warning("exponential", message, part.span, hint)
 

@@ -205,7 +205,7 @@ class FilterLowering:
     def _refuse(self, node: syntax.Expression) -> None:
         match node:
             case syntax.Not():
-                message = "NOT cannot stand before a filter"
+                message = "NOT is not allowed before a filter"
                 hint = "put it inside the brackets, x[NOT …], or turn the comparison round (<> for =, >= for <)"
                 self._findings.error("not-outside-brackets", message, node.span, hint)
             case syntax.Attribute(name):

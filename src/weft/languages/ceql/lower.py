@@ -60,7 +60,7 @@ def _named(queries: tuple[syntax.Query, ...], stem: str, findings: Findings) -> 
             name = stem if nameless == 1 else f"{stem}_{number}"
         if name in taken:
             place = node.name or node
-            hint = "give each query a name of its own: QUERY name AS SELECT …"
+            hint = "give each query a unique name: QUERY name AS SELECT …"
             findings.error("duplicate-query", f"two queries are called {name!r}", place.span, hint)
         taken.add(name)
         named.append((name, node))

@@ -19,11 +19,11 @@ def warn(node: syntax.Pattern, situation: Situation, findings: Findings) -> None
     waits = situation.kind == "absence" or situation.evaluation is Evaluation.DEFERRED
     if waits and situation.context == Whole(by=situation.context.by):
         message = "without a context this pattern reports nothing before the end of the input"
-        hint = "on a stream that goes on, write a context: context fixed 10 minutes"
+        hint = "for an unbounded stream, write a context: context fixed 10 minutes"
         findings.warning("no-context", message, node.kind.span, hint)
     elif situation.context == Whole(by=situation.context.by) and _keeps_events(situation):
         message = "without a span of time in its context this pattern keeps its events for ever"
-        hint = "on a stream that goes on, bound its context: context sliding 1 hour every 1 minute"
+        hint = "for an unbounded stream, bound its context: context sliding 1 hour every 1 minute"
         findings.warning("no-context", message, node.kind.span, hint)
 
 

@@ -55,7 +55,7 @@ def _bound_of(pattern: composites.Composite) -> str:
         case composites.CompositeUnion():
             return "say how long a match takes at most, in each branch of the union: A ;[dur < 3600000] B"
         case composites.CompositeRepeat():
-            return "an iteration has no bound of its own: make it part of a sequence with one: X ;[dur < 3600000] Y"
+            return "an iteration cannot be bounded itself: make it part of a sequence with one: X ;[dur < 3600000] Y"
         case composites.Overlap():
             written = ","
         case composites.CompositeSequence(pick="each"):

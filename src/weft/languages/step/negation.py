@@ -46,7 +46,7 @@ def negations_of(node: syntax.Follow, findings: Findings) -> Negations | None:
         findings.error("condition-on-negation", message, conditions[0].span, hint)
     if len({link.each for link in links}) > 1:
         message = "';' and ';?' are mixed around a '!'"
-        findings.error("mixed-next", message, node.span, "the two stand for one operator: write the same on both sides")
+        findings.error("mixed-next", message, node.span, "the two form one operator: write the same on both sides")
     return Negations(left, tuple(unwanted), right, conditions, node.each)
 
 

@@ -99,4 +99,4 @@ def _check_numbers(program: syntax.Program, findings: Findings) -> None:
             findings.error("assigned-twice", message, assigned.span, "give a type the same number in all rules")
         if names.setdefault(number, type_) != type_:
             message = f"{number} is the number of {names[number]!r} already"
-            findings.error("assigned-twice", message, assigned.span, "give each type a number of its own")
+            findings.error("assigned-twice", message, assigned.span, "give each type a unique number")

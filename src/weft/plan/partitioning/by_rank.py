@@ -49,5 +49,5 @@ def listing(family: Family) -> tuple[Query, bool] | Refused:
         return Refused(f"whether a match of {query.name} counts depends on the others")
     automaton = Determinizer(query, build_automaton(query))
     if automaton.may_repeat:
-        return Refused(f"{query.name} leaves out what tells its matches apart, and equal ones are told once")
+        return Refused(f"{query.name} omits variables that distinguish its matches, and equal ones are emitted once")
     return query, bool(automaton.automaton.conditions)

@@ -61,9 +61,9 @@ def reach_of_query(query: AnyQuery) -> Reach | Refused:
 def _of_regular(query: Query) -> Reach | Refused:
     window = query.window
     if query.consume is not Consume.NONE:
-        return Refused("CONSUME BY drops partial matches, so that a match depends on all that were found before it")
+        return Refused("CONSUME BY drops partial matches, so that a match depends on all earlier ones")
     if query.skip is not None:
-        return Refused("skipping after a match depends on all that were found before it")
+        return Refused("skipping after a match depends on all earlier ones")
     if query.unless is not None:
         return Refused("a NOT at the end looks at events after the match")
     if query.session is not None:
@@ -81,7 +81,7 @@ def _of_composite(pattern: Composite) -> Reach | Refused:
     for node in pattern.walk(Composite):
         match node:
             case Without(when="before"):
-                return Refused("a negation before a pattern (Without before) looks at all that came before it")
+                return Refused("a negation before a pattern (Without before) depends on the whole stream before it")
             case CompositeRepeat(pick="longest"):
                 return Refused("a greedy iteration (Repeat longest) depends on where the run before it ended")
     back = _back(pattern)

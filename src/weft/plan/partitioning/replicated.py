@@ -81,7 +81,9 @@ def _holds(name: str, variable: str) -> Comparison:
 def replicated(family: Family, rate: Callable[[str], float]) -> Replicated | Refused:
     """The pointwise leaf beside which the fewest events are copied, by the rates of types; of equal ones the first."""
     if len(family.queries) > 1:
-        return Refused(f"{', '.join(sorted(family.read))} is read by others, which see what all lanes find together")
+        return Refused(
+            f"{', '.join(sorted(family.read))} is read by other queries, which need the matches of all lanes"
+        )
     (query,) = family.queries
     if not isinstance(query, CompositeQuery):
         return Refused("it has no leaf to share out: that is for patterns of EQL and Step")
@@ -97,7 +99,7 @@ def replicated(family: Family, rate: Callable[[str], float]) -> Replicated | Ref
     found = min(choices, key=lambda leaves: sum(map(rate, sorted(_copied(leaves, types)))))
     shared = tuple(sorted({types[variable] for variable in found.own} - _copied(found, types)))
     reason = f"events of {', '.join(f'{types[name]} ({name})' for name in sorted(found.own))} shared out"
-    return Replicated(f"{reason}, all others copied", found, shared)
+    return Replicated(f"{reason}, the rest copied", found, shared)
 
 
 def _copied(leaves: Leaves, types: Mapping[str, str]) -> set[str]:

@@ -1,7 +1,7 @@
-"""What a strategy says: a split (how events come to lanes, and which lane tells a match), or why there is none.
+"""The result of a strategy: a split (how events are routed, and which lane emits a match), or why there is none.
 
-A split is a value of the plan. `runtime/lanes/` does what it says: `routing.py` gives each lane its events, `owning.py`
-its matches.
+A split is a value of the plan, executed by `runtime/lanes/`: `routing.py` assigns events to lanes, `ownership.py`
+filters matches.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def add(bench: Workbench) -> None:
                 machine = ui.label().props('data-testid="machine"')
             with card("Executors of Spark"):
                 listed = table(COLUMNS, [], "id", "executors")
-                listed.props('no-data-label="no run on Spark goes on: start one on the page Running"')
+                listed.props('no-data-label="no run on Spark is active: start one on the page Running"')
                 unknown = ui.label().classes("weft-mono opacity-70")
 
             async def look() -> None:

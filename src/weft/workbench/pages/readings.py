@@ -59,7 +59,7 @@ def change_text(change: ProgramChange | None) -> str:
     """What became of the last change of a run's program."""
     if change is None:
         return ""
-    what = "refused, and the program before goes on" if change.refused else "changed"
+    what = "refused, and the previous program keeps running" if change.refused else "changed"
     return f"{what}, {_ago(change.at)} ago:\n{change.told}"
 
 

@@ -68,7 +68,7 @@ class FileWork:
     def _gone(self, path: str, source: int, number: int) -> pa.RecordBatch:
         """The rows that tell of a file that was found and is not there any more."""
         if not Path(path).parent.is_dir():  # a disk that is not mounted, most likely: nothing is to be lost for that
-            raise InputError(f"the folder of {path} is gone: the run goes on when it is there again")
+            raise InputError(f"the folder of {path} is gone: the run resumes when it is available again")
         reason = f"{GONE}the file was found and is not there any more: a file must stay until its events are matched"
         return self._without_events(Place(source, number, 0), pack_rejects([Rejected(0, reason, None, path, 0)]))
 

@@ -110,7 +110,7 @@ def told(failure: Exception, checkpoint: str) -> Exception:
             f"Spark could not read its state, though all files of the checkpoint {checkpoint} are whole ({why}): start "
             "the run again; it goes on where it was"
         )
-    return UsageError(f"Spark stopped the run, which goes on there when it is started again: {why}")
+    return UsageError(f"Spark stopped the run, which resumes when it is started again: {why}")
 
 
 def reason_in(text: str) -> str:

@@ -204,7 +204,7 @@ class ContinuousRun:
                 self._failed(failure)
             except (Py4JError, OSError) as failure:
                 raise UsageError(
-                    f"{JAVA_GONE}: the run goes on from its checkpoint when it is started again; {MORE_MEMORY}, or "
+                    f"{JAVA_GONE}: the run resumes from its checkpoint when it is started again; {MORE_MEMORY}, or "
                     "take less at once (--bytes-per-trigger)"
                 ) from failure
             if limit is not None and time.monotonic() >= limit:
@@ -229,7 +229,7 @@ class ContinuousRun:
             raise told(failure, self.options.checkpoint) from failure
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._tries - 1))
         LOG.warning(
-            "work was interrupted, and the run goes on from its checkpoint in %g s (%d of %d): %s",
+            "work was interrupted, and the run resumes from its checkpoint in %g s (%d of %d): %s",
             pause,
             self._tries,
             TRIES,

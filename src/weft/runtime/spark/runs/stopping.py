@@ -25,4 +25,4 @@ def stop_query(query: StreamingQuery, patience: float) -> None:
         if query.isActive:
             query.stop()
     except (PySparkException, Py4JError, OSError):
-        LOG.warning("Spark's Java ended before the run could be stopped; the same command goes on from the checkpoint")
+        LOG.warning("Spark's Java ended before the run could be stopped; the same command resumes from the checkpoint")

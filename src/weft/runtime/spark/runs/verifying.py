@@ -44,7 +44,7 @@ def _checksum_problem(path: Path) -> str | None:
     data = path.read_bytes()
     wanted = sums[_CHECKSUMS.size :]
     found = b"".join(zlib.crc32(data[at : at + each]).to_bytes(4, "big") for at in range(0, len(data), max(each, 1)))
-    return None if found == wanted else "is not what was written: its checksum is another one"
+    return None if found == wanted else "has a wrong checksum"
 
 
 def _archive_problem(path: Path) -> str | None:
