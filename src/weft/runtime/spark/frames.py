@@ -33,6 +33,7 @@ from weft.runtime.spark.jobs.job import Job, job_of, limited
 from weft.runtime.spark.lanes.ranges import ranged_by_files, ranged_by_frame
 from weft.runtime.spark.lanes.sampling import suited_to_frame
 from weft.runtime.spark.noticing import Counts, noticed
+from weft.runtime.spark.packing.filters import first_types, useful_rows
 from weft.runtime.spark.packing.frames import check_columns, run_frame
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
 from weft.runtime.spark.runs.frame_programs import Sharing, recorded, succeeding
@@ -132,8 +133,14 @@ def match_frame(
         return frame_runs(frame, own, about.schema, scan) if kafka is None else (kafka.runs(own), KAFKA)
 
     runs, how = scanned(job)
+    filtered = how != DIRECT and kafka is None and useful_rows(job, about.schema) is not None
     counted, counts = noticed(
-        match_lanes(runs, job), program, rejects=rejects, of_frame=how != DIRECT, left_out=job.left_out
+        match_lanes(runs, job),
+        program,
+        rejects=rejects,
+        of_frame=how != DIRECT,
+        left_out=job.left_out,
+        types=partial(first_types, frame, type) if filtered else None,
     )
     shown = _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows, positions=positions), counts)
     shown.scan = how

@@ -12,7 +12,7 @@ import time
 import uuid
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -49,6 +49,7 @@ class Noticed:
     rejects: bool  # whether they are given to the user anyway
     tells: Callable[[dict[str, Any]], None] | None = None  # instead of what a program's matches show
     of_frame: bool = True  # whether events come from a frame, whose partitions have no order of their own
+    types: Callable[[], Iterable[str]] | None = None  # of the first events, where Spark filters them
 
 
 class Counts:
@@ -87,15 +88,22 @@ class Counts:
 
 
 def noticed(
-    output: DataFrame, program: Program, *, rejects: bool, of_frame: bool = True, left_out: Sequence[str] = ()
+    output: DataFrame,
+    program: Program,
+    *,
+    rejects: bool,
+    of_frame: bool = True,
+    left_out: Sequence[str] = (),
+    types: Callable[[], Iterable[str]] | None = None,
 ) -> tuple[DataFrame, Counts]:
     """Return the same rows, counted; warnings are shown after the first action that computes them.
 
     `rejects`: the user is given the events that cannot be read. `of_frame`: events come from a frame, whose partitions
-    have no order of their own. `left_out`: the counters of what limits leave out by query.
+    have no order of their own. `left_out`: the counters of what limits leave out by query. `types`: asks for those of
+    the first events, if Spark filters events by what the program reads.
     """
     name = _PREFIX + uuid.uuid4().hex
-    item = Noticed(name, Observation(name), program, rejects, of_frame=of_frame)
+    item = Noticed(name, Observation(name), program, rejects, of_frame=of_frame, types=types)
     told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col("rejected"))
     if hasattr(output, "_jdf"):
         # Each match passes here, so little is worked out for it: what lanes count is added up in this process.
@@ -214,9 +222,18 @@ def _tell(item: Noticed, values: dict[str, Any], *, limited: bool) -> None:
         count = f"{unread:,} event{'s' * (unread > 1)}"
         message = f"{count} could not be read; one of the reasons: {values['reason']} (rejects=True gives them)"
         warnings.warn(message, RejectedWarning, stacklevel=callers_level())
-    counts = {name: count for name, count in values.items() if is_census(name) and count}
-    if limited and values["matches"]:  # perhaps not all was looked at
-        counts |= dict.fromkeys((SEEN + name for name in types_of(item.program)), 1)
-    doubts = [*doubts_of(item.program, counts, values), *tied_doubt(values["tied"])]
-    for doubt in doubts:
+    for doubt in [*_doubts(item, item.program, values, limited=limited), *tied_doubt(values["tied"])]:
         warnings.warn(doubt, DataWarning, stacklevel=callers_level())
+
+
+def _doubts(item: Noticed, program: Program, values: dict[str, Any], *, limited: bool) -> list[str]:
+    """What the counters of a batch say that is probably not meant; `limited`: perhaps not all was looked at."""
+    counts = {name: count for name, count in values.items() if is_census(name) and count}
+    named = [SEEN + name for name in types_of(program)]
+    if values["matches"] and (limited or item.types is not None):
+        counts |= dict.fromkeys(named, 1)
+    if item.types is not None and not counts.keys() >= set(named):
+        first = {SEEN + name: 1 for name in item.types()}
+        counts |= first
+        values = {**values, "events": len(first)}  # those that were filtered are not counted
+    return doubts_of(program, counts, values, filtered=item.types is not None)

@@ -54,8 +54,12 @@ def is_census(name: str) -> bool:
     return name.startswith((SEEN, _ELSEWHERE, _UNIT))
 
 
-def doubts_of(program: Program, counts: Mapping[str, int], totals: Mapping[str, int]) -> list[str]:
+def doubts_of(
+    program: Program, counts: Mapping[str, int], totals: Mapping[str, int], *, filtered: bool = False
+) -> list[str]:
     """What the counts say that is probably not meant, as texts; `totals` has how many events and matches there are.
+
+    `filtered`: events without the values that the program asks for were not looked at.
 
     A type may be one that must not come: it is doubted when nothing was found, or one with nearly that name comes.
     """
@@ -64,7 +68,8 @@ def doubts_of(program: Program, counts: Mapping[str, int], totals: Mapping[str, 
     for name in types_of(program) if totals.get("events") else ():
         hint = did_you_mean(name, seen) or "no other types were looked at"
         if name not in seen and (not totals.get("matches") or hint.startswith("did")):
-            found.append(f"no event has the type {name!r}, which the program reads; {hint}")
+            lack = "and the values that" if filtered else "which"
+            found.append(f"no event has the type {name!r}{' ' if filtered else ', '}{lack} the program reads; {hint}")
     for key, number in counts.items():
         if key.startswith(_ELSEWHERE):
             stream = key.removeprefix(_ELSEWHERE)

@@ -24,6 +24,7 @@ from weft.runtime.spark.files.batches import Piece, plan_tasks
 from weft.runtime.spark.files.scans import Scan, UnknownScanError, scan_of
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.packing.chunks import CHUNK_ROWS, pack_part
+from weft.runtime.spark.packing.filters import useful
 from weft.runtime.spark.packing.frames import needed_names, run_frame
 from weft.runtime.spark.session import cores
 from weft.runtime.spark.shipping import mapped
@@ -63,14 +64,15 @@ class DirectRead:
 
 def frame_runs(frame: DataFrame, job: Job, schema: StructType, scan: str = AUTO) -> tuple[DataFrame, str]:
     """The runs of a frame, as rows of RUN_DDL, and how its rows come to the tasks."""
-    if scan == SPARK:
-        return run_frame(frame, job, schema), "Spark's scan, as asked for"
-    try:
-        return direct_runs(frame, job, schema), DIRECT
-    except UnknownScanError as problem:
-        return run_frame(frame, job, schema), f"Spark's scan: {problem}"
-    except (OSError, pa.ArrowException, UnicodeError) as problem:
-        return run_frame(frame, job, schema), f"Spark's scan: a file cannot be read with Arrow: {problem}"
+    why = "Spark's scan, as asked for"
+    if scan != SPARK:
+        try:
+            return direct_runs(frame, job, schema), DIRECT
+        except UnknownScanError as problem:
+            why = f"Spark's scan: {problem}"
+        except (OSError, pa.ArrowException, UnicodeError) as problem:
+            why = f"Spark's scan: a file cannot be read with Arrow: {problem}"
+    return run_frame(useful(frame, job, schema), job, schema), why
 
 
 def direct_runs(frame: DataFrame, job: Job, schema: StructType) -> DataFrame:

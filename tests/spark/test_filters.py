@@ -1,0 +1,90 @@
+"""Events that no query can use do not leave the JVM; what users are told of them stays true."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import weft
+from weft import RejectedWarning
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+PAIRS = "SELECT * WHERE A AS a ; B AS b FILTER a[x > 3] AND b[x > 2] PARTITION BY [k] WITHIN 1 HOUR"
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    rows = [(n, "ABC"[n % 3], "uv"[n % 2], float(n % 5), f"note {n}") for n in range(90)]
+    rows += [(None, "C", "u", 0.0, "no time"), (1, None, "u", 0.0, "no type")]  # type: ignore[list-item]
+    path: Path = tmp_path_factory.mktemp("filters") / "events"
+    columns = "ts long, type string, k string, x double, note string"
+    spark.createDataFrame(rows, columns).coalesce(2).write.parquet(str(path))
+    return spark.read.parquet(str(path))
+
+
+def plan_of(matches: DataFrame) -> str:
+    return str(matches._jdf.queryExecution().executedPlan().toString())
+
+
+def ids(matches: DataFrame) -> list[str]:
+    return sorted(row["id"] for row in matches.collect())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_filters_reach_the_scan_and_change_no_match(frame: DataFrame) -> None:
+    matches = weft.match(frame, PAIRS, scan="spark")
+    pushed = next(line for line in plan_of(matches).splitlines() if "PushedFilters" in line).split("PushedFilters")[1]
+    assert "EqualTo(type,A)" in pushed
+    assert "GreaterThan(x,3.0)" in pushed
+    assert ids(matches) == ids(weft.match(frame, PAIRS)) != []
+    assert matches.count() == len(ids(matches))
+
+
+def test_unreadable_events_pass_the_filter(frame: DataFrame) -> None:
+    matches = weft.match(frame, PAIRS, scan="spark")
+    with pytest.warns(RejectedWarning, match="2 events could not be read"):
+        assert matches.count() > 0
+    rejects = weft.match(frame, PAIRS, scan="spark", rejects=True)
+    assert rejects.where("reason is not null").count() == 2
+
+
+@pytest.mark.filterwarnings("ignore::weft.RejectedWarning")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (PAIRS.replace("A AS", "AA AS"), "no event has the type 'AA' and the values that the program reads; did you"),
+        (PAIRS.replace("x > 3", "x > 99"), None),
+        (PAIRS.replace("B AS", "(B OR Bb) AS"), None),
+    ],
+)
+def test_types_are_doubted_if_no_event_has_them(frame: DataFrame, text: str, told: str | None) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        weft.match(frame, text, scan="spark").count()
+    doubts = [str(each.message) for each in found if each.category is weft.DataWarning]
+    assert [doubt for doubt in doubts if "no event" not in doubt] == []
+    assert (told is None and not doubts) or (told is not None and doubts[0].startswith(told))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (PAIRS, {"positions": True}),
+        (PAIRS, {"key": "note"}),
+        (PAIRS.replace("; B", ": B"), {}),  # events between A and B matter
+        (PAIRS.replace("1 HOUR", "30 EVENTS"), {}),
+        ("CREATE EVENT A(x double)\n" + PAIRS, {}),  # other kinds of x are rejected
+    ],
+)
+def test_where_all_events_matter_none_are_filtered(frame: DataFrame, text: str, options: dict[str, Any]) -> None:
+    matches = weft.match(frame, text, scan="spark", **options)
+    assert "GreaterThan(x" not in plan_of(matches)
+    assert ids(matches) == ids(weft.match(frame, text, **options))
