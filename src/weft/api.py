@@ -134,7 +134,8 @@ def match(
     for a stream without a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a
     stream may change to a cheaper form of its queries between two triggers; `checkpoint`, the one of a stream's query,
     so that queries which it has seen keep their state in another program; `scan="spark"`, that tasks do not read the
-    files of a plain scan of Parquet. Other queries see matches as events of their query's type. A frame of Kafka's
+    files of a plain scan of Parquet; `columns`, which columns of a batch's matches to build. Other queries see matches
+    as events of their query's type. A frame of Kafka's
     records (`spark.readStream.format("kafka")`) is one of the events in their payloads, which are JSON; `payload` (a
     StructType, or text as in 'ts TIMESTAMP, type STRING') says which columns they have. `schema` (a StructType) and
     `streaming` say what the frame may not be asked in a function of a declarative pipeline.

@@ -86,3 +86,18 @@ def test_limits_and_rejects_are_counted_as_they_are_shown(spark: SparkSession, c
         few = weft.match(frame_of(spark), PAIRS, budget=weft.Budget(matches_per_event=1, action="sample"), lanes=1)
         assert few.count() == len(few.collect())
     assert not counted
+
+
+def test_only_the_columns_asked_for_are_built(spark: SparkSession, tmp_path: Path) -> None:
+    frame = frame_of(spark).where("ts is not null")
+    frame.coalesce(1).write.parquet(str(tmp_path / "events"))
+    whole = {row["id"]: row for row in weft.match(frame, PAIRS).collect()}
+    for events in (frame, str(tmp_path / "events")):
+        few = weft.match(events, PAIRS, columns=["end", "id"])
+        assert few.columns == ["end", "id"]
+        assert {row["id"]: row["end"] for row in few.collect()} == {id: row["end"] for id, row in whole.items()}
+        assert few.count() == len(whole)
+    assert weft.match(frame, PAIRS, columns=["variables"]).columns == ["variables"]
+    for options in ({"columns": ["nothing"]}, {"columns": ["positions"]}, {"columns": ["id"], "rows": True}):
+        with pytest.raises(weft.UsageError):
+            weft.match(frame, PAIRS, **options)

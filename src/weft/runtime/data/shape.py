@@ -48,6 +48,7 @@ class Shape:
     fields: tuple[EventField, ...] | None
     times: tuple[str, str] | None  # the columns that `start` and `end` come from; None: they are ticks
     time_unit: str = "ms"
+    built: frozenset[str] | None = None  # the columns that are built; None: all
 
     @property
     def time(self) -> pa.DataType:
@@ -74,15 +75,14 @@ class Shape:
     def schema(self) -> pa.Schema:
         """All columns of results."""
         kept = [MATCH_SCHEMA.field(name) for name in ("positions", "bindings")]
-        return pa.schema(
-            [
-                *(MATCH_SCHEMA.field(name) for name in ("query", "id")),
-                *(pa.field(name, self.time, nullable=False) for name in ("start", "end")),
-                *([pa.field("variables", self.variables_type)] if self.variables else []),
-                pa.field("event", self.event_type),
-                *kept,
-            ]
-        )
+        fields = [
+            *(MATCH_SCHEMA.field(name) for name in ("query", "id")),
+            *(pa.field(name, self.time, nullable=False) for name in ("start", "end")),
+            *([pa.field("variables", self.variables_type)] if self.variables else []),
+            pa.field("event", self.event_type),
+            *kept,
+        ]
+        return pa.schema([field for field in fields if self.built is None or field.name in self.built])
 
 
 def timestamps_of(kind: pa.DataType) -> pa.DataType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -11,6 +12,7 @@ from weft.algebra.predicates import Aggregate, Arithmetic, Attribute, Expression
 from weft.algebra.query import AnyQuery, Query
 from weft.algebra.rules import Rule
 from weft.algebra.terms import Elapsed
+from weft.errors import UsageError, did_you_mean
 from weft.plan.automaton.cea import build_automaton
 from weft.plan.automaton.determinize import visible_names
 from weft.runtime.data.shape import EventField, Shape
@@ -38,6 +40,21 @@ def shape_of(queries: Sequence[AnyQuery], schema: pa.Schema, reading: Reading, *
     read |= {field.attribute for field in fields or () if field.variable is not None}
     kept = pa.schema([field for field in schema if field.name in read])
     return Shape(kept, variables, fields, times, reading.time_unit)
+
+
+def narrowed(shape: Shape, names: Collection[str]) -> Shape:
+    """The shape with these columns only, beside `query`, by which rows are known as matches."""
+    unknown = next((name for name in names if name not in shape.schema.names), None)
+    if unknown is not None:
+        raise UsageError(f"matches have no column {unknown!r}; {did_you_mean(unknown, shape.schema.names)}")
+    read = set(shape.times or ())
+    if "variables" in names:
+        read |= {name for _, attributes in shape.variables for name in attributes}
+    if "event" in names:
+        read |= {field.attribute for field in shape.fields or () if field.variable is not None}
+    shown = pa.schema([field for field in shape.input if field.name in read])
+    variables = shape.variables if "variables" in names else ()
+    return replace(shape, input=shown, variables=variables, built=frozenset({"query", *names}))
 
 
 def variables_of(query: AnyQuery) -> dict[str, Collection[str] | None]:

@@ -21,14 +21,15 @@ def typed_rows(matches: pa.RecordBatch, shown: Shown, shape: Shape) -> pa.Record
     bound = Bound(matches.column("bindings"), events)
     schema = shape.schema
     columns = {name: matches.column(name) for name in MATCH_SCHEMA.names}
-    if shape.times is not None:
+    wanted = set(schema.names)
+    if shape.times is not None and wanted & {"start", "end"}:
         own = matches.column("positions"), events, shape
         columns["start"] = _times(columns["start"], shape.times[0], *own, earliest=True)
         columns["end"] = _times(columns["end"], shape.times[1], *own, earliest=False)
-    if shape.variables:
+    if "variables" in wanted:
         lists = [bound.structs(name, names, shape.struct_of(names)) for name, names in shape.variables]
         columns["variables"] = pa.StructArray.from_arrays(lists, fields=list(shape.variables_type))
-    if shape.fields is not None:
+    if shape.fields is not None and "event" in wanted:
         columns["event"] = _events(columns["event"], bound, shape)
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -18,7 +19,7 @@ from weft.plan.planner import plan
 from weft.runtime.data.shape import MATCH_SCHEMA, Shape
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
-from weft.runtime.results.shaping import shape_of
+from weft.runtime.results.shaping import narrowed, shape_of
 from weft.runtime.spark.batch import match_lanes
 from weft.runtime.spark.columns import arrow_schema
 from weft.runtime.spark.compat import require_stream_of
@@ -72,6 +73,7 @@ def match_frame(
     heavy_keys: bool = False,
     scan: str = AUTO_SCAN,
     positions: bool = False,
+    columns: Sequence[str] | None = None,
 ) -> DataFrame:
     """The matches of a program in a DataFrame, as rows of its shape.
 
@@ -89,7 +91,7 @@ def match_frame(
     they are known as they were `written`, before they were optimised. `limits`: what each batch or trigger may take.
     `statistics`: what it is planned by. `scan`: "auto" lets tasks read the files of a plain scan of Parquet
     themselves; "spark" leaves that to Spark. The result's `scan` says what is done, and why.
-    `positions`: also give the columns `positions` and `bindings`.
+    `positions`: also give the columns `positions` and `bindings`. `columns`: build only these columns of matches.
     """
     check_scan(scan)
     about = _About.of(frame) if schema is None else _About(schema, streaming, lanes or USUAL_LANES)
@@ -102,13 +104,15 @@ def match_frame(
     check_lanes(lanes)
     if kafka is None:
         check_columns(names, reading)
-    columns = arrow_schema(about.schema) if kafka is None else kafka.columns(program, type)
-    shape = shape_of(program.queries, columns, reading, whole=rows)
+    known = arrow_schema(about.schema) if kafka is None else kafka.columns(program, type)
+    shape = shape_of(program.queries, known, reading, whole=rows)
     origin = Origin(program, time, type, order, key)
     if heavy_keys and (about.streaming or schema is not None or kafka is not None):
         raise UsageError("`heavy_keys` is for a frame with an end that may be asked: a stream's keys keep their lanes")
     if about.streaming:
         require_stream_of(frame)
+        if columns is not None:
+            raise UsageError("`columns` is for a whole input: select columns of a stream's matches")
         job = job_of(chosen, reading, lanes or about.cores, streaming=True, shape=shape, adapts=adapts)
         if adapts is None:
             job = _lasting(job, written or program, frame, checkpoint, (strategy, lanes), about.cores, statistics)
@@ -118,14 +122,14 @@ def match_frame(
         output = match_stream(frame, job, about.schema, delay, warns=schema is None and not rejects, kafka=kafka)
         return _shown(output, shape, origin, rejects=rejects, rows=rows, positions=positions)
     _refuse_for_streams(checkpoint, adapts, delay)
+    shape = _built(shape, columns, rows=rows, positions=positions)
+    given: Any = {"rejects": rejects, "rows": rows, "positions": positions, "columns": columns}
     job = limited(job_of(chosen, reading, lanes or about.cores, shape=shape, positions=positions), limits)
     if heavy_keys:
         job = suited_to_frame(job, frame)
     if schema is not None:  # nothing may be asked; who counts asks first whether it is a stream
         runs = run_frame(frame, job, about.schema) if kafka is None else kafka.runs(job)
-        return _shown(
-            match_lanes(runs, job, tasks=len(job.lanes)), shape, origin, rejects=rejects, rows=rows, positions=positions
-        )
+        return _shown(match_lanes(runs, job, tasks=len(job.lanes)), shape, origin, **given)
 
     job = ranged_by_frame(job, frame) if kafka is None else job
 
@@ -142,7 +146,7 @@ def match_frame(
         left_out=job.left_out,
         types=partial(first_types, frame, type) if filtered else None,
     )
-    shown = _with_counts(_shown(counted, shape, origin, rejects=rejects, rows=rows, positions=positions), counts)
+    shown = _with_counts(_shown(counted, shape, origin, **given), counts)
     shown.scan = how
     if rejects or rows or not limits.is_none:
         return shown
@@ -231,12 +235,14 @@ def match_files(
     limits: Limits = NO_LIMITS,
     statistics: Statistics | None = None,
     positions: bool = False,
+    columns: Sequence[str] | None = None,
 ) -> DataFrame:
     """The matches of a program in files, which the tasks read themselves; see `match_frame`."""
     check_lanes(lanes)
     session = spark_session()
     reading = Reading(time, type, time_unit=program.time_unit, order=order, key=key)
     shape = shape_of(program.queries, schema_of_files(session, files), reading, whole=rows)
+    shape = _built(shape, columns, rows=rows, positions=positions)
     job = job_of(
         plan(program, strategy=strategy or AUTO, lanes=lanes or MANY_LANES, statistics=statistics),
         reading,
@@ -247,7 +253,9 @@ def match_files(
     job = limited(ranged_by_files(suited_to_files(job, files), files, cores(session)), limits)
     output = match_lanes(file_runs(session, files, job), job)
     counted, counts = noticed(output, program, rejects=rejects, of_frame=False, left_out=job.left_out)
-    shown = _with_counts(_shown(counted, shape, None, rejects=rejects, rows=rows, positions=positions), counts)
+    shown = _with_counts(
+        _shown(counted, shape, None, rejects=rejects, rows=rows, positions=positions, columns=columns), counts
+    )
     if rejects or rows or not limits.is_none:
         return shown
     return count_quickly(shown, job, partial(file_runs, session, files), counts)
@@ -265,6 +273,18 @@ def check_lanes(lanes: int | None) -> None:
         raise UsageError(f"there must be at least one lane, not {lanes}")
 
 
+def _built(shape: Shape, columns: Sequence[str] | None, *, rows: bool, positions: bool) -> Shape:
+    """The shape with the columns that are asked for: what nobody asks for is not built in tasks."""
+    if rows and columns is not None:
+        raise UsageError("`rows` gives the events of matches: leave out `columns`, and select from the rows")
+    if rows or (positions and columns is None):
+        return shape
+    if not positions and not set(POSITIONS).isdisjoint(columns or ()):
+        raise UsageError("positions are counted on request only: add positions=True")
+    usual = [name for name in shape.schema.names if name not in POSITIONS]
+    return narrowed(shape, usual if columns is None else columns)
+
+
 def _with_counts(shown: DataFrame, counts: Counts) -> DataFrame:
     """A batch carries the counts of matches and of events that could not be read."""
     shown.counts = counts
@@ -272,12 +292,20 @@ def _with_counts(shown: DataFrame, counts: Counts) -> DataFrame:
 
 
 def _shown(
-    output: DataFrame, shape: Shape, origin: Origin | None, *, rejects: bool, rows: bool, positions: bool
+    output: DataFrame,
+    shape: Shape,
+    origin: Origin | None,
+    *,
+    rejects: bool,
+    rows: bool,
+    positions: bool,
+    columns: Sequence[str] | None = None,
 ) -> DataFrame:
     """Matches, and rejects if they are asked for, without what lanes say of themselves."""
     if rows and rejects:
         raise UsageError("`rows` gives the events of matches: leave out `rejects`, or match once for each")
-    wanted = [name for name in shape.schema.names if positions or rows or name not in POSITIONS]
+    usual = [name for name in shape.schema.names if positions or rows or name not in POSITIONS]
+    wanted = usual if columns is None else columns
     names = [_marked(name, origin) for name in wanted]
     if rejects:
         return output.where(F.col("query").isNotNull() | F.col("reason").isNotNull()).select(
