@@ -25,6 +25,9 @@ class Shown(NamedTuple):
 
     def at(self, positions: Int64s) -> pa.RecordBatch:
         """The events at these positions, in this order."""
+        count = len(self.positions)
+        if count and int(self.positions[-1]) - int(self.positions[0]) + 1 == count:  # none is missing between them
+            return self.rows.take(pa.array(positions - self.positions[0]))
         return self.rows.take(pa.array(np.searchsorted(self.positions, positions)))
 
 
@@ -114,7 +117,8 @@ class EventBuffer:
 
     def shown(self, positions: Int64s) -> Shown:
         """Return the rows at these positions (in any order), possibly among further rows."""
-        places, parts = np.unique(positions), list[Shown]()
+        places, parts = np.sort(positions), list[Shown]()
+        places = places[np.append(True, places[1:] != places[:-1])] if len(places) else places
         for chunk in self._picked():
             low, high = np.searchsorted(places, [chunk.positions[0], chunk.positions[-1] + 1])
             if low < high:

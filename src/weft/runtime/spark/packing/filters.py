@@ -7,6 +7,7 @@ itself, a null is neither true nor false) the expression says so; where the two 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
@@ -141,7 +142,8 @@ class Conditions:
         if isinstance(kind, _FLOATS) and isinstance(value, int | float) and abs(value) <= _EXACT:
             number = column.cast("double")
             held = compare(number, F.lit(float(value)))
-            return held & ~F.isnan(number) if symbol in (">", ">=", "<>") else held
+            # NaN is above infinity, which a scan of files can be told; it does not know `isnan`.
+            return held & (number <= F.lit(math.inf)) if symbol in (">", ">=", "<>") else held
         return None
 
     def _missing(self, name: str) -> Column | None:
