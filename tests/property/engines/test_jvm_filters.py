@@ -6,18 +6,28 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
+from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
 from pyspark.sql import functions as F
-from tests.harness import some
 
-from weft.algebra.predicates import And, Attribute, Comparison, In, IsNull, Literal, Not, Or, Predicate
+from weft.algebra.predicates import (
+    And,
+    Attribute,
+    Comparison,
+    ComparisonOperator,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+)
 from weft.plan.atoms import IsType
 from weft.runtime.classify.classifier import Classifier
+from weft.runtime.data.events import EventBatch
 from weft.runtime.reading.order import read_events
 from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.packing.filters import Conditions
@@ -53,26 +63,27 @@ ROWS = [
     )
     for row in range(90)
 ]
-ATTRIBUTES = st.sampled_from(NAMES).map(Attribute)
-LITERALS = st.sampled_from(CONSTANTS).map(Literal)
-OPERATORS = st.sampled_from(("=", "<>", "<", "<=", ">", ">="))
-SIMPLE = st.one_of(
-    st.builds(Comparison, OPERATORS, ATTRIBUTES, LITERALS),
-    st.builds(Comparison, OPERATORS, LITERALS, ATTRIBUTES),
-    st.builds(Comparison, OPERATORS, ATTRIBUTES, ATTRIBUTES),
-    st.builds(In, ATTRIBUTES, st.lists(st.sampled_from(CONSTANTS), min_size=1, max_size=3).map(tuple)),
-    st.builds(IsNull, ATTRIBUTES),
-    st.sampled_from(["A", "B", "C"]).map(IsType),
-)
-PREDICATES = st.recursive(
-    SIMPLE,
-    lambda inner: st.one_of(
-        st.builds(Not, inner),
-        st.lists(inner, min_size=2, max_size=3).map(tuple).map(And),
-        st.lists(inner, min_size=2, max_size=3).map(tuple).map(Or),
-    ),
-    max_leaves=4,
-)
+OPERATORS: tuple[ComparisonOperator, ...] = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def simple() -> list[Predicate]:
+    """Return all comparisons of a column with a constant, and some others, that Spark may be asked."""
+    pairs = [(Attribute(name), Literal(value)) for name in NAMES for value in CONSTANTS]
+    found: list[Predicate] = [Comparison(symbol, *pair) for pair in pairs for symbol in OPERATORS]
+    found += [Comparison("<=", value, attribute) for attribute, value in pairs[::5]]
+    found += [In(Attribute(name), values) for name in NAMES for values in ((1, 1.5), ("a", "ä"), (True,), (0, "a"))]
+    found += [IsNull(Attribute(name)) for name in NAMES]
+    return [*found, *map(IsType, "ABC"), Comparison("<", Attribute("i"), Attribute("n"))]
+
+
+def combined(parts: Sequence[Predicate], count: int) -> list[Predicate]:
+    """Return some Boolean combinations of predicates."""
+    random = Random(7)
+    made: list[Predicate] = []
+    for _ in range(count):
+        one, other, third = random.sample([*parts, *made], 3)
+        made.append(random.choice([Not(one), And((one, other)), Or((one, other)), And((Not(one), Or((other, third))))]))
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -81,31 +92,31 @@ def events(spark: SparkSession) -> tuple[DataFrame, pa.Table]:
     return frame, to_arrow(frame)
 
 
-def truths(table: pa.Table, predicate: Predicate) -> list[bool]:
-    (batch,) = read_events(table, batch_size=1 << 20)
+def truths(batch: EventBatch, predicate: Predicate) -> list[bool]:
+    """Return for each event whether the classifier says that it satisfies a predicate."""
     classifier = Classifier([[predicate]])
-    held = [classifier.truths(0, letter)[0] for letter in classifier.letters(batch)[0]]
-    return [value for _, value in sorted(zip(batch.ends.tolist(), held, strict=True))]
+    letters = classifier.letters(batch)[0]
+    return [classifier.truths(0, letter)[0] for letter in letters]
 
 
-@some(6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(st.lists(PREDICATES, min_size=30, max_size=30))
-def test_spark_and_the_classifier_agree(events: tuple[DataFrame, pa.Table], predicates: Sequence[Predicate]) -> None:
+def test_spark_and_the_classifier_agree(events: tuple[DataFrame, pa.Table]) -> None:
     frame, table = events
     conditions = Conditions(frame.schema, "type")
-    exact = {n: c for n, p in enumerate(predicates) if (c := conditions.exact(p)) is not None}
-    implied = {n: c for n, p in enumerate(predicates) if (c := conditions.implied(p)) is not None}
-    assert exact.keys() <= implied.keys()
-    columns = [F.coalesce(c, F.lit(False)).alias(f"e{n}") for n, c in exact.items()]
-    columns += [F.coalesce(c, F.lit(False)).alias(f"i{n}") for n, c in implied.items()]
+    exact = {p: c for p in simple() if (c := conditions.exact(p)) is not None}
+    known = {**exact, **{p: c for p in combined(list(exact), 60) if (c := conditions.exact(p)) is not None}}
+    wider = {p: c for p in combined(simple(), 120) if (c := conditions.implied(p)) is not None}
+    columns = [F.coalesce(c, F.lit(False)).alias(f"c{n}") for n, c in enumerate([*known.values(), *wider.values()])]
     found = to_arrow(frame.select("ts", *columns)).sort_by("ts")
-    for number, predicate in enumerate(predicates):
-        expected = truths(table, predicate)
-        if number in exact:
-            assert found[f"e{number}"].to_pylist() == expected, predicate
-        if number in implied:
-            wider = found[f"i{number}"].to_pylist()
-            assert all(held for held, needed in zip(wider, expected, strict=True) if needed), predicate
+    (batch,) = read_events(table, batch_size=1 << 20)
+    assert batch.ends.tolist() == found["ts"].to_pylist()
+    for number, predicate in enumerate([*known, *wider]):
+        held, expected = found[f"c{number}"].to_pylist(), truths(batch, predicate)
+        if number < len(known):
+            assert held == expected, predicate
+        else:
+            assert all(own for own, needed in zip(held, expected, strict=True) if needed), predicate
+    assert len(exact) > 200
+    assert len(wider) > 20
 
 
 def test_plain_comparisons_are_left_to_spark(events: tuple[DataFrame, pa.Table]) -> None:
