@@ -107,7 +107,7 @@ def test_spark_and_the_classifier_agree(events: tuple[DataFrame, pa.Table]) -> N
     wider = {p: c for p in combined(simple(), 120) if (c := conditions.implied(p)) is not None}
     columns = [F.coalesce(c, F.lit(False)).alias(f"c{n}") for n, c in enumerate([*known.values(), *wider.values()])]
     found = to_arrow(frame.select("ts", *columns)).sort_by("ts")
-    (batch,) = read_events(table, batch_size=1 << 20)
+    (batch,) = read_events(table, batch_size=1 << 20, columns=NAMES)
     assert batch.ends.tolist() == found["ts"].to_pylist()
     for number, predicate in enumerate([*known, *wider]):
         held, expected = found[f"c{number}"].to_pylist(), truths(batch, predicate)
