@@ -24,7 +24,7 @@ class Context(Node):
 
     @property
     def bound(self) -> int | None:
-        """The ticks that a partition lasts; None: there is no bound."""
+        """The ticks that a partition lasts, or None if there is no bound."""
         return None
 
 

@@ -68,7 +68,7 @@ def pieces(text: str, language: str) -> Iterator[Piece]:
 
 
 def _tokens(text: str, language: str) -> tuple[list[lark.Token], int | None]:
-    """The tokens up to a place where the text is none of the language; None: it is."""
+    """The tokens up to a place where the text is none of the language, or None if it is."""
     tokens: list[lark.Token] = []
     try:
         tokens.extend(_parser(language).parse_interactive(text).iter_parse())  # those before a mistake, too

@@ -88,7 +88,7 @@ class Deployment:
 
 
 def fields_of(program: Program, type: str) -> Fields | None:
-    """The fields of matches, or of events of the input, of a type; None: any may be there."""
+    """The fields of matches, or of events of the input, of a type, or None if any may be there."""
     if type == EVERY_TYPE:
         return None
     if type not in program.names:

@@ -67,7 +67,7 @@ def prefix_costs(situation: Situation, count: int, users: int, statistics: Stati
 
 
 def _against(situation: Situation, count: int, costs: PrefixCosts, statistics: Statistics) -> str | None:
-    """Why a beginning is not shared; None: it is."""
+    """Why a beginning is not shared, or None if it is."""
     if any(statistics.rate(slot.type).origin == "default" for slot in situation.participants[:count]):
         return "which is not found once for all, since the rates of its types are not known"
     if costs.alone > SHARE * LOOKS:

@@ -37,7 +37,7 @@ class Written:
         return whole
 
     def shape(self, operands: Sequence[Composite]) -> Shape | None:
-        """How operands, or branches, were put into brackets; None: they were not written as those of one part."""
+        """How operands, or branches, were put into brackets, or None if they were not written as those of one part."""
         if any(name not in self._places for operand in operands for name in operand.variables):
             return None
         places = [[self._places[name] for name in operand.variables] for operand in operands]

@@ -64,7 +64,7 @@ def _sequences_in(graph: Graph, number: int) -> Iterator[int]:
 
 
 def chain_of(pattern: Composite) -> KeyedChain | None:
-    """The chain that a pattern is; None: it is none."""
+    """The chain that a pattern is, or None."""
     if isinstance(pattern, Without):
         return _without(pattern)
     follows: list[CompositeSequence] = []
@@ -108,7 +108,7 @@ def _key_of(conditions: Conditions, right: Composite) -> tuple[str, ...] | None:
 
 
 def _step_of(follow: CompositeSequence) -> ChainStep | None:
-    """The step with which a sequence ends; None: it asks for more than a step can."""
+    """The step with which a sequence ends, or None if it asks for more than a step can."""
     if follow.pick != "next" or not isinstance(follow.right, CompositeEvent):
         return None
     takes, rest = source_predicates(follow.right)

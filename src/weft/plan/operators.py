@@ -121,7 +121,7 @@ PhysicalOp = AutomatonOp | JoinOp | SituationOp | RuleOp
 class Layer(Node):
     """Operators that see the same events: those of the input, and what the queries `feeders` define.
 
-    Of the input only events of `types` matter here; None: all do. Derived events come after all of the input that end
+    Only input events of `types` matter here (None: all). Derived events come after all of the input that end
     when they do; in a `network` those of situations are in stream order among them.
     """
 
@@ -184,7 +184,7 @@ class Plan:
         return tuple(lanes)
 
     def types_of(self, numbers: Collection[int]) -> frozenset[str] | None:
-        """The types of input events that matter to some queries; None: all."""
+        """The types of input events that matter to some queries, or None for all."""
         layers = self.only(numbers).layers
         known = [types for types in (layer.needed for layer in layers) if types is not None]
         return frozenset().union(*known) if len(known) == len(layers) else None

@@ -15,7 +15,7 @@ from weft.plan.spans import useful_spans
 
 
 def extended(running: Graph, added: Graph, position: int) -> Graph | None:
-    """The running graph with the queries of another, which see events from a position on; None: they share nothing."""
+    """Extend the running graph by new queries, which see events from a position on, or None if none is shared."""
     nodes = list(running.nodes)
     known = _reusable(running)
     asked = useful_spans(added)

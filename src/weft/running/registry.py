@@ -81,7 +81,7 @@ class Entry:
 
 
 def birth(pid: int) -> str | None:
-    """When a process was started, to tell it from a later one of the same number; None: there is none."""
+    """When a process was started, to tell it from a later one of the same number, or None."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         fields = text.rpartition(")")[2].split()

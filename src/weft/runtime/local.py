@@ -52,7 +52,7 @@ class Events(Protocol):
 
     @property
     def safe(self) -> int | None:
-        """All events that end before this time have been given; None: it is the last one's end."""
+        """All events that end before this time have been given, or None if it is the last one's end."""
 
     def __iter__(self) -> Iterator[EventBatch]:
         """The batches; one may be empty when time has passed without events."""

@@ -86,7 +86,7 @@ class MatchLog:
                     del self._numbers[id_]
 
     def number_of(self, id: str) -> int | None:
-        """The number of the match with an id; None: it is not known, or not any more."""
+        """The number of the match with an id, or None if it is not known, or not any more."""
         for piece in self._since(self._indexed):
             self._numbers.update(zip(piece.rows["id"].to_pylist(), range(piece.first, piece.end), strict=True))
         self._indexed = self._next

@@ -37,7 +37,7 @@ class Tokens:
         return not self._known
 
     def granted(self, token: str | None) -> frozenset[Permission] | None:
-        """What a token allows; None: it is unknown. Digests are compared, so that time tells nothing of tokens."""
+        """What a token allows, or None if it is unknown. Digests are compared, so that time tells nothing of tokens."""
         return ALL if self.is_open else None if token is None else self._known.get(_digest(token))
 
 

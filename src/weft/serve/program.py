@@ -117,7 +117,7 @@ class ServedProgram:
             answer["more_rejected"] = answer.get("more_rejected", 0) + 1
 
     def known(self, source: str | None, sequence: int | None) -> Answer | None:
-        """What was answered to a publication that came already; None: it is new."""
+        """What was answered to a publication that came already, or None if it is new."""
         if source is None or sequence is None or source not in self.publishers:
             return None
         last, answer = self.publishers[source]

@@ -99,7 +99,7 @@ class RequestGuard:
 
 
 async def _limited(headers: Mapping[str, str], receive: Receive) -> Receive | None:
-    """What receives the body once more, which has been read; None: it is too large."""
+    """What receives the body once more, which has been read, or None if it is too large."""
     length = headers.get("content-length", "0")
     if not length.isdigit() or int(length) > LARGEST_BODY:
         return None

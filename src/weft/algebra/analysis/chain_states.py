@@ -116,7 +116,7 @@ class _Place:
         return self._until(ANYTHING)
 
     def ignore(self) -> Predicate | None:
-        """What may be passed over before the first event of the link; None: nothing."""
+        """What may be passed over before the first event of the link, or None for nothing."""
         contiguity = self.link.contiguity
         if self.heads_group and self.group is not None:
             contiguity = self.group.contiguity if self.first else self.group.inner

@@ -84,7 +84,7 @@ def _without_dead_ends(edges: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def shortest_cycle(start: str, edges: Edges) -> tuple[str, ...] | None:
-    """The shortest way along edges from a type back to it, without its end; None: there is no such way."""
+    """The shortest way along edges from a type back to it, without its end, or None if there is no such way."""
     came_from: dict[str, str] = {}
     waiting = deque([start])
     while waiting:

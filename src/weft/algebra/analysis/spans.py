@@ -48,7 +48,7 @@ def is_implied(test: Predicate, pattern: Composite, limit: Span) -> bool:
 
 
 def span_of(test: Predicate, pattern: Composite) -> Span:
-    """The most ticks from start to end that a test allows; None: it says nothing of them."""
+    """The most ticks from start to end that a test allows, or None if it says nothing of them."""
     term, most = at_most(test)
     whole = term in (Elapsed(), Elapsed(first_variable(pattern), last_variable(pattern)))
     return most if term is not None and whole else None

@@ -78,7 +78,7 @@ def _headers(uri: Uri) -> dict[str, str]:
 
 
 def answered(request: Request, tries: int = TRIES) -> tuple[bytes, Any] | None:
-    """The body and headers of an answer; None: nothing has changed there. What may pass is tried again."""
+    """The body and headers of an answer, or None if nothing has changed there. What may pass is tried again."""
     pause, problem = FIRST_PAUSE, "no answer"
     for attempt in range(tries):
         if attempt:

@@ -95,7 +95,7 @@ def known_adapters() -> list[str]:
 
 
 def find_adapter(scheme: str) -> Adapter | None:
-    """The adapter for a scheme; None: there is none. One that cannot be loaded says why."""
+    """The adapter for a scheme, or None. One that cannot be loaded says why."""
     if scheme not in _REGISTERED:
         found = next(iter(entry_points(group=GROUP, name=scheme)), None)
         if found is None and scheme not in BUILT_IN:

@@ -18,7 +18,7 @@ from weft.schema import Catalog, EventType, Kind
 
 @dataclass(frozen=True)
 class EqlScope:
-    """The variables of a query, and the declared types; None: nothing is declared or can be checked."""
+    """The variables of a query, and the declared types, or None if nothing is declared or can be checked."""
 
     leaves: Mapping[str, syntax.Leaf]
     types: Mapping[str, EventType] | None

@@ -61,7 +61,7 @@ class ComponentStream(NamedTuple):
 class Component:
     """Something that runs in tasks: `rate_in` events come to it in a second, `rate_out` leave it.
 
-    `window` is the greatest duration in ticks that a condition allows; None: there is none.
+    `window` is the greatest duration in ticks that a condition allows, or None.
     """
 
     kind: Kind

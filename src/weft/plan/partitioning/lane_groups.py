@@ -14,7 +14,7 @@ from weft.tree import Node
 class LaneGroup(Node):
     """Queries whose work is shared out to lanes in one way, without changing the answer.
 
-    Of the input only events of `types` matter to them; None: all do.
+    Of the input only events of `types` matter to them, or None if all do.
     """
 
     split: Split

@@ -70,7 +70,7 @@ class KeyCoder:
         return self._find(*key_hashes(batch, self.partition, self._dictionaries)) if found is None else found
 
     def _code_directly(self, column: Column) -> Slots | None:
-        """The slots of keys that are the values of one column; None: they have to be hashed."""
+        """The slots of keys that are the values of one column, or None if they have to be hashed."""
         numbers, texts = column.numbers, column.texts
         if column.booleans is not None or (numbers is not None and texts is not None):
             return None

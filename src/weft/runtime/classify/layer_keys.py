@@ -101,7 +101,7 @@ class Keys:
             shared.sweep()
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages that changed since the last snapshot; None: the page is gone."""
+        """The pages that changed since the last snapshot, or None for a deleted page."""
         pages: dict[str, bytes | None] = {}
         for number, shared in enumerate(self._shared.values()):
             pages |= pages_under(f"{number}/", shared.coder.snapshot())

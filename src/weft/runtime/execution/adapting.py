@@ -321,7 +321,7 @@ def has_choice(query: AnyQuery) -> bool:
 
 
 def _against(query: CompositeQuery, read: Collection[str], made: frozenset[str]) -> str | None:
-    """Why the forms of a query cannot run side by side; None: they can."""
+    """Why the forms of a query cannot run side by side, or None if they can."""
     if query.defines in read:
         return SEEN
     if not made.isdisjoint(query.reads):
@@ -340,7 +340,7 @@ def _can_share(now: SituationQuery, form: SituationQuery) -> bool:
 
 
 def _bound(query: AnyQuery) -> int | None:
-    """How long a match of a composite query may last; None: there is no bound."""
+    """How long a match of a composite query may last, or None if there is no bound."""
     reach = reach_of_query(replace(query, fields=())) if isinstance(query, CompositeQuery) else None
     return reach.back if isinstance(reach, Reach) else None
 

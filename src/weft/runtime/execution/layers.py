@@ -50,7 +50,8 @@ class ReplacedQuery(NamedTuple):
 
 
 class LayerExecution:
-    """The operators of a layer. `since` and `position` are those of the last event that it does not see; None: all.
+    """The operators of a layer. `since` and `position` are those of the last event that it does not see (None: it sees
+    all).
 
     `predicates` are shared by all operators on the input; with derived events it has separate ones.
     """
@@ -274,7 +275,7 @@ class LayerExecution:
 
     @property
     def watermark(self) -> int | None:
-        """Further matches end then or later; None: not before the last event."""
+        """The output watermark: no later match ends earlier. None means the end of the last event."""
         known = [time for op in self.operators.values() if (time := op.watermark) is not None]
         return min([*known, *([] if self._merge is None else [self.clock])], default=None)
 
@@ -359,7 +360,7 @@ class LayerExecution:
     # -- state ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        """The pages of the state that changed since the last snapshot, or None for a deleted page."""
         small = {"clock": json.dumps(self.clock).encode()}
         arrays: list[tuple[str, Array]] = []
         if self._merge is not None:

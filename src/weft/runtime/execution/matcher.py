@@ -233,7 +233,7 @@ class Matcher:
             operator.expect(longest)
 
     def oldest(self) -> int | None:
-        """The first position that a later match may show; None: it shows no event that was pushed."""
+        """The first position that a later match may show, or None if it shows no event that was pushed."""
         known = [layer.oldest() for layer in self.layers]
         return min((position for position in known if position is not None), default=None)
 
@@ -258,7 +258,7 @@ class Matcher:
 
     @property
     def watermark(self) -> int | None:
-        """Matches that come later end at this time or after it; None: not before the last event."""
+        """The output watermark: no later match ends earlier. None means the end of the last event."""
         known = [layer.watermark for layer in self.layers]
         return min((time for time in known if time is not None), default=None)
 
@@ -292,7 +292,7 @@ class Matcher:
         ]
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        """The pages of the state that changed since the last snapshot, or None for a deleted page."""
         own = {"format": self.fingerprint, "events": json.dumps([self._events, self._last, self._position]).encode()}
         pages = self._paging.changes(own) | pages_under(_IDENTITIES, self._identities.snapshot())
         for layer in self.layers:

@@ -126,7 +126,7 @@ class Merge:
         return min((int(values.min()) for values in lists if len(values)), default=None)
 
     def forget(self, before: int | None) -> None:
-        """No match will be told any more of places before this one; None: of those that there are."""
+        """No match will be told any more of places before this one, or None for the existing ones."""
         gone = self.known if before is None else before - self._first
         offsets = self._lists.offsets[gone:]
         self._lists = Lists(offsets - offsets[0], self._lists.values[offsets[0] :].copy())

@@ -139,13 +139,13 @@ class ThreadedMatcher:
                 member.expect(self._longest)
 
     def oldest(self) -> int | None:
-        """The first position that a later match may show; None: it shows no event that was pushed."""
+        """The first position that a later match may show, or None if it shows no event that was pushed."""
         known = [member.oldest() for member in self.members]
         return min((position for position in known if position is not None), default=None)
 
     @property
     def watermark(self) -> int | None:
-        """Matches that come later end at this time or after it; None: not before the last event."""
+        """The output watermark: no later match ends earlier. None means the end of the last event."""
         known = [member.watermark for member in self.members]
         return min((time for time in known if time is not None), default=None)
 

@@ -111,7 +111,7 @@ class Chunk:
         return np.where(self.positions[rows] == positions, rows, -1)
 
     def identities(self, attributes: Attributes, rows: Int64s | None = None) -> Identities:
-        """The identities of its events, known for these rows at least; None: for all."""
+        """The identities of its events, known for these rows at least, or None for all."""
         found = self._known.get(attributes)
         if found is None:
             count = len(self)

@@ -101,7 +101,7 @@ class EventIdentities:
     # -- state ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages that changed since the last snapshot; None: the page is gone."""
+        """The pages that changed since the last snapshot, or None for a deleted page."""
         self._settle()
         last = self._last
         words = [] if last is None else [last.words(own).tolist() for own in self._wanted]

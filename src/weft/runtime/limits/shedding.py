@@ -317,7 +317,7 @@ def _lost_together(seen: Seen, gone: Int64s) -> float:
 
 
 def pairs_in(batch: EventBatch, rows: Int64s, order: Int64s, within: int) -> tuple[Int64s, Int64s] | None:
-    """Events with one key, the first before the second and not longer ago than the window; None: there are too many."""
+    """Return pairs of events with one key, in order and within the window, or None if there are too many."""
     ends, count = batch.ends[order], len(order)
     span = int(ends.max()) - int(ends.min()) + within + 2
     if span > (1 << 62) // KEYS:

@@ -132,7 +132,7 @@ class Deployments:
         return self._matcher.finish()
 
     def oldest(self) -> int | None:
-        """The first position that a later match may be made of; None: there is none."""
+        """The first position that a later match may be made of, or None."""
         return self._matcher.oldest()
 
     def operator_stats(self) -> list[OperatorStats]:
@@ -167,7 +167,7 @@ class Deployments:
     # -- state ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        """The pages of the state that changed since the last snapshot, or None for a deleted page."""
         return self._matcher.snapshot()
 
     def structure(self) -> Plain:

@@ -122,7 +122,7 @@ class LanedDeployments:
         return [found for own in self._threads.each(Deployments.finish, self._lanes) for found in own]
 
     def oldest(self) -> int | None:
-        """The first position that a later match may be made of; None: there is none."""
+        """The first position that a later match may be made of, or None."""
         known = [lane.oldest() for lane in self._lanes]
         return min((position for position in known if position is not None), default=None)
 
@@ -169,7 +169,7 @@ class LanedDeployments:
     # -- state ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        """The pages of the state that changed since the last snapshot, or None for a deleted page."""
         pages: dict[str, bytes | None] = {}
         for number, lane in enumerate(self._lanes):
             pages |= pages_under(f"{number}/", lane.snapshot())

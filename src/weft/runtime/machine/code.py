@@ -69,7 +69,7 @@ class Terms:
         raise refused(term)
 
     def quantified(self, atom: Predicate) -> Quantified | None:
-        """Over which events a condition without connectives is asked; None: over none, so it is true."""
+        """Over which events a condition without connectives is asked, or None if it is true."""
         return Quantified()
 
 

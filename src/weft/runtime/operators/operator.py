@@ -44,7 +44,7 @@ class Operator(ABC):
 
     @property
     def fires_in_order(self) -> bool | None:
-        """Whether matches of all queries come by end; None: those of one query after those of another."""
+        """Whether matches of all queries come by end, or None if those of one query after those of another."""
         return None
 
     @property
@@ -63,12 +63,12 @@ class Operator(ABC):
         return iter(())
 
     def watermark_of(self, place: int) -> int | None:
-        """Further matches of a query, by place, end then or later; None: not before the last event."""
+        """The output watermark of a query, by place: no later match ends earlier. None: the end of the last event."""
         return None
 
     @property
     def watermark(self) -> int | None:
-        """Further matches end then or later; None: not before the last event."""
+        """The output watermark: no later match ends earlier. None means the end of the last event."""
         known = [self.watermark_of(place) for place in range(len(self.queries))]
         return min((time for time in known if time is not None), default=None)
 
@@ -124,7 +124,7 @@ class Operator(ABC):
 
     @abstractmethod
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        """The pages of the state that changed since the last snapshot, or None for a deleted page."""
 
     @abstractmethod
     def load(self, pages: Mapping[str, bytes]) -> None:

@@ -165,7 +165,7 @@ class LiveEvents:
         yield from self._release()
 
     def _patience(self, watched: bool) -> float | None:
-        """How many seconds to wait for events, before silence means something; None: for ever."""
+        """How many seconds to wait for events, before silence means something, or None to wait for ever."""
         until_idle = self._merge.patience()
         if not watched:
             return until_idle

@@ -48,7 +48,7 @@ class Reading:
 
     @property
     def needed(self) -> frozenset[str] | None:
-        """Every column that must be read to do so; None: all."""
+        """Every column that must be read to do so, or None for all."""
         if self.columns is None or self.shown is None:
             return None
         declared = {name for kind in self.catalog.all_types() for name, _ in kind.attributes}

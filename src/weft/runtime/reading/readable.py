@@ -91,14 +91,14 @@ class _WrongKinds:
         self._rows: dict[tuple[str, Kind], Mask | None] = {}
 
     def rows(self, attribute: str, kind: Kind) -> Mask | None:
-        """True where the attribute is there but of another kind; None: nowhere."""
+        """True where the attribute is there but of another kind, or None for nowhere."""
         key = (attribute, kind)
         if key not in self._rows:
             self._rows[key] = _wrong_rows(self._chunk.column(attribute), kind)
         return self._rows[key]
 
     def reason(self, declaration: EventType, row: int) -> str | None:
-        """Why a row does not fit a declaration; None: it fits."""
+        """Why a row does not fit a declaration, or None if it fits."""
         for attribute, kind in declaration.attributes:
             rows = self.rows(attribute, kind)
             if rows is not None and rows[row]:

@@ -255,7 +255,7 @@ class Stabiliser:
         return 0 if origin.passed > self.safe else self.waiting - origin.count
 
     def patience(self) -> float | None:
-        """How many seconds it takes until one more source is idle; None: for ever."""
+        """How many seconds it takes until one more source is idle, or None to wait for ever."""
         now = self._clock()
         there = [source for source in self._sources.values() if not source.ended and not source.is_idle(now)]
         left = [s.heard + s.idle_after - now for s in there if s.idle_after is not None]

@@ -95,7 +95,7 @@ def _ticks(
 
 
 def fine_of(column: Column, length: int, time_unit: str) -> Int64s | None:
-    """Nanoseconds by which the times of a column are after their ticks; None: they are not."""
+    """Nanoseconds by which the times of a column are after their ticks, or None if they are not."""
     fine = np.zeros(length, np.int64)
     if column.fine is not None:
         fine += np.asarray(column.fine)

@@ -93,7 +93,7 @@ class Results:
     # -- state ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        """The pages of the state that changed since the last snapshot, or None for a deleted page."""
         kept = self._paging.changes({}, growing=[self._kept.growing(_KEPT)])
         return {**self.matcher.snapshot(), **kept}
 

@@ -58,7 +58,7 @@ def narrowed(shape: Shape, names: Collection[str]) -> Shape:
 
 
 def variables_of(query: AnyQuery) -> dict[str, Collection[str] | None]:
-    """The variables that a query's matches may show, each with the attributes that it selects; None: all."""
+    """The variables that a query's matches may show, each with the attributes that it selects, or None for all."""
     if isinstance(query, Rule):
         return dict.fromkeys(query.order or query.variables)
     if isinstance(query, CompositeQuery):

@@ -44,7 +44,7 @@ class Lateness:
         return self.partitions.union(plain)
 
     def idle_after_of(self, name: str) -> int | None:
-        """After how many nanoseconds of the triggers' clock the owner of a time is idle; None: never."""
+        """After how many nanoseconds of the triggers' clock the owner of a time is idle, or None if never."""
         return self.idle_after.get(int(name.partition("/")[0]))
 
     @property

@@ -60,7 +60,7 @@ class EventBuffer:
             self._pick()
 
     def _shown_of(self, batch: EventBatch) -> EventBatch | None:
-        """What is kept of a batch; None: nothing."""
+        """What is kept of a batch, or None for nothing."""
         positions, columns, rows = batch.positions, dict[str, Column](), batch.rows
         if self.attributes is None and rows is not None:
             self._none = rows.slice(0, 0)

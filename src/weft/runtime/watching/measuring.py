@@ -79,7 +79,7 @@ class Measure:
         return {atom.text: (count, self.types[atom.type]) for atom, count in held}
 
     def saved(self) -> Plain | None:
-        """What was counted, as plain data; None: there are too many different values to keep."""
+        """What was counted, as plain data, or None if there are too many different values to keep."""
         if sum(map(len, self._values.values())) > MOST_SAVED:
             return None
         values = [found.saved() for found in self._values.values()]

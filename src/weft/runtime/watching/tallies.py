@@ -39,7 +39,7 @@ class Tallying:
             self._measure.look(blocks.slice(batch, 0, PIECE))
 
     def told(self) -> Plain:
-        """What was counted since this was asked last; None: nothing came."""
+        """What was counted since this was asked last, or None if nothing came."""
         if self._times is None:
             return None
         before, self._told = self._told, self._measure.asked

@@ -44,7 +44,7 @@ class AutomatonRun:
         ring: int = 1024,
         matches: int = 1024,
     ) -> None:
-        """`share`: only these matches are listed; None: all. Without `tests` others test what is found."""
+        """`share`: only these matches are listed, or None for all. Without `tests` others test what is found."""
         self.query = query
         self.tables = AutomatonTables(query, automaton)
         self.automaton = self.tables.automaton
@@ -139,7 +139,7 @@ class AutomatonRun:
         return live
 
     def oldest_position(self) -> int | None:
-        """The first position that a later match may show; None: it has not come yet."""
+        """The first position that a later match may show, or None if it has not come yet."""
         control, state = self.control, self.state
         mask = len(state.starts) - 1
         for node in range(int(control[tecs.TAIL]), int(control[tecs.HEAD])):

@@ -115,7 +115,7 @@ class Grouping:
         return self._trackers.setdefault(tracker, len(self._trackers))
 
     def after(self, group: Group, label: int, values: Sequence[int]) -> Group | None:
-        """The group of runs that an event is marked after; None: none of them satisfies the conditions."""
+        """The group of runs that an event is marked after, or None if none of them satisfies the conditions."""
         texts = self._tables.texts
         for test in self._tests[label]:
             if test.against_next:

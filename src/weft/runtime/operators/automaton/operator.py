@@ -322,7 +322,7 @@ class AutomatonOperator(Operator):
             yield from run.finish()
 
     def watermark_of(self, place: int) -> int | None:
-        """The earliest end of a match of the query that is held; None: none is."""
+        """The earliest end of a match of the query that is held, or None if none is."""
         held = self._held.get(place)
         return None if held is None else held.watermark
 
@@ -346,7 +346,7 @@ class AutomatonOperator(Operator):
             run.sweep()
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        """The pages of the state that changed since the last snapshot, or None for a deleted page."""
         pages: dict[str, bytes] = {}
         kept: list[str] = []
         for number, run in zip(self._numbers, self._runs, strict=True):

@@ -44,7 +44,7 @@ class View:
         return side, self.nodes[0], self.variables[0].index(variable)
 
     def find_before(self, variable: str) -> tuple[int, int, int] | None:
-        """The same in what came before; None: nothing that came before can bind it."""
+        """The same in what came before, or None if nothing that came before can bind it."""
         side, node, number = self.find(variable)
         if self.kind in ("alone", "start") or side == joint.ON_RIGHT:
             return None
@@ -192,7 +192,7 @@ class Compiler:
         return self._layouts.slot(node, "event", number), self._columns.number(attribute.name)
 
     def _quick_operand(self, expression: Expression, view: View) -> tuple[int, int, int] | None:
-        """Side, slot and column of an attribute, now or of what surely came before; None: it is something else."""
+        """Side, slot and column of an attribute, now or of what surely came before, or None if it is something else."""
         match expression:
             case Attribute(_, variable):
                 found: tuple[int, int, int] | None = view.find(variable or "")

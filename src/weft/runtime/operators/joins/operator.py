@@ -248,7 +248,7 @@ class JoinOperator(Operator):
         sweep_graph(self)
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        """The pages of the state that changed since the last snapshot, or None for a deleted page."""
         small = {"summary": summary_of(self), **dict(store_pages(self))}
         return self.paging.changes(small, chain_arrays(self), growing_parts(self))
 

@@ -132,7 +132,7 @@ class Truths:
         self.predicates: list[Predicate] = []
 
     def bit(self, predicate: Predicate) -> int | None:
-        """The bit of a predicate; None: there are no more."""
+        """The bit of a predicate, or None if there are no more."""
         if predicate not in self.predicates and len(self.predicates) < _MOST_TRUTHS:
             self.predicates.append(predicate)
         return 1 << self.predicates.index(predicate) if predicate in self.predicates else None

@@ -20,7 +20,7 @@ class Beginning:
     """The first slots of situations. Each of these asks for every batch; it is worked out for the first that does.
 
     When it begins later than they do, it does not know all events of the partitions that are open then. Until `ready`,
-    the time at which these have closed, every event may end a set; None: it knows all.
+    the time at which these have closed, every event may end a set, or None if it knows all.
     """
 
     def __init__(self, part: KeyedRun | Stage, ready: int | None = None) -> None:

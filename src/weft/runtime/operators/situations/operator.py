@@ -178,7 +178,7 @@ class SituationOperator(Operator):
     # -- state ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages of the state that changed since the last snapshot; None: the page is gone."""
+        """The pages of the state that changed since the last snapshot, or None for a deleted page."""
         small = {"longest": json.dumps(self._longest).encode()}
         ready = [first.ready for first in self._beginnings.values()]
         if any(time is not None for time in ready):
@@ -216,7 +216,7 @@ def _reported(reporter: Reporter, sets: Iterator[Int64s]) -> Iterator[MatchBatch
 
 
 def _slack(query: SituationQuery) -> int | None:
-    """How long an event may be without opening a partition, for an absence, that ended before it; None: it may be."""
+    """Return how long an event may be without completing an absence in the past, or None if any length may."""
     context = query.situation.context
     if query.situation.kind != "absence" or not isinstance(context, FromFor | Windows):
         return None

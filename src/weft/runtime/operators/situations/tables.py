@@ -44,7 +44,7 @@ class _Bound(Terms):
         self._columns = columns
 
     def read(self, term: Expression) -> tuple[int, int] | None:
-        """The slot and column of an attribute; None: it is something else."""
+        """The slot and column of an attribute, or None if it is something else."""
         match term:
             case Attribute(name, variable):
                 return self._variables.index(variable or ""), self._columns.number(name)

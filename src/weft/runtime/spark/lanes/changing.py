@@ -56,7 +56,7 @@ class Changing:
         return self._adapting.saved()
 
     def saved(self) -> str | None:
-        """What `restored` needs besides the pages of the matcher; None: its form is that of the plan."""
+        """What `restored` needs besides the pages of the matcher, or None if its form is that of the plan."""
         if not self.changes:
             return None
         return json.dumps(

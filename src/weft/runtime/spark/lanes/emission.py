@@ -52,7 +52,7 @@ class EmissionFilter:
         return told
 
     def border(self, over: Handover) -> int | None:
-        """The time or position from which on other lanes tell the matches of a query; None: it is not known yet."""
+        """The time or position from which other lanes emit the matches of a query, or None if it is not known yet."""
         point = self._points.get(str(over.trigger))
         return None if point is None else min(END_OF_TIME, point[over.unit != "time"] + over.back)
 

@@ -29,7 +29,7 @@ def agreed(checkpoint: str, mine: Mapping[str, object]) -> dict[str, Any]:
 
 
 def read_note(checkpoint: str) -> dict[str, Any] | None:
-    """What the checkpoint says of its run; None: it is new."""
+    """What the checkpoint says of its run, or None if it is new."""
     return agreed(checkpoint, {}) if _place(checkpoint).exists() else None
 
 

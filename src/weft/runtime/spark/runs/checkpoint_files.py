@@ -53,7 +53,7 @@ def remove_unfinished(checkpoint: str) -> None:
 
 
 def last_offset(checkpoint: str) -> dict[str, Any] | None:
-    """How far the last trigger of a checkpoint was to read its files; None: there was none."""
+    """How far the last trigger of a checkpoint was to read its files, or None."""
     spark = Path(checkpoint).absolute() / "spark"
     numbers = numbers_in(spark / "offsets")
     entries = _lines(spark / "offsets" / str(numbers[-1]), spark) if numbers else []

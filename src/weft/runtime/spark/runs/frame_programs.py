@@ -41,7 +41,7 @@ def succeeding(
     make: Make,
     sharing: Sharing,
 ) -> Job | None:
-    """The job after all programs that a checkpoint has seen; None: it is new."""
+    """The job after all programs that a checkpoint has seen, or None if it is new."""
     folder = checkpoint.removeprefix("file://")
     if "://" in folder:
         raise UsageError(f"the checkpoint {checkpoint} is not in a local folder: leave out `checkpoint`")

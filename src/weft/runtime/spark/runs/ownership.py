@@ -52,7 +52,7 @@ def this_host() -> str:
 
 
 def _born(pid: int) -> str | None:
-    """What tells a process apart from later ones of its number; None: there is none."""
+    """What tells a process apart from later ones of its number, or None."""
     try:
         text = (_PROCESSES / str(pid) / "stat").read_text()
     except OSError:
@@ -176,7 +176,7 @@ class Ownership:
 
 
 def read_owner(path: Path) -> Owner | None:
-    """The owner that a file names; None: there is none, or what there is cannot be read."""
+    """The owner that a file names, or None if there is none, or what there is cannot be read."""
     try:
         return Owner(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):
@@ -189,7 +189,7 @@ def _named(owner: Owner) -> str:
 
 
 def free_bytes(folder: str) -> int | None:
-    """How many bytes can be written to a folder; None: it is not known."""
+    """How many bytes can be written to a folder, or None if it is not known."""
     path = Path(folder).absolute()
     while not path.exists() and path != path.parent:
         path = path.parent
