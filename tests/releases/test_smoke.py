@@ -60,6 +60,22 @@ def test_a_frame_gives_the_matches_of_the_local_engine(spark: SparkSession) -> N
     assert found.counts.get["matches"] == len(expected())
 
 
+def test_positions_are_counted_on_request(spark: SparkSession) -> None:
+    found = weft.match(frame_of(spark), QUERY, lanes=3, positions=True).select("id", "positions").collect()
+    wanted = sorted((match.id, list(match.positions)) for match in weft.detect(EVENTS, QUERY))
+    assert sorted((row.id, row.positions) for row in found) == wanted
+
+
+def test_row_patterns_of_sql(spark: SparkSession) -> None:
+    frame_of(spark).createOrReplaceTempView("smoke")
+    query = """SELECT * FROM smoke MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
+        MEASURES A.v AS first_v, LAST(B.v) AS last_v ONE ROW PER MATCH PATTERN (A B) DEFINE B AS B.type = 'B')"""
+    events = [{**event, "type": str(event["type"])} for event in EVENTS]
+    here = weft.sql(query.replace("smoke", "t"), t=events).to_pylist()
+    found = [row.asDict() for row in weft.sql(query, spark=spark).collect()]
+    assert sorted(found, key=repr) == sorted(here, key=repr) != []
+
+
 def test_rows_of_matches(spark: SparkSession) -> None:
     frame = frame_of(spark)
     rows = weft.rows(weft.match(frame, QUERY), frame)
