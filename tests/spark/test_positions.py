@@ -14,7 +14,7 @@ import pytest
 from tests.spark.pipeline import cut, in_batch, job_for, local, matches_in, packed, sorted_rows
 
 import weft
-from weft.runtime.spark.lanes import ordering, ranges
+from weft.runtime.spark.lanes import ordering, ranges, worker
 from weft.runtime.spark.lanes.ordering import bounds_of, order_runs
 from weft.runtime.spark.packing import chunks
 from weft.runtime.spark.packing.runs import run_rows_of
@@ -35,7 +35,7 @@ EVENTS = [
 def test_lanes_are_sent_their_own_events_only(query: str, strategy: str, enough: int) -> None:
     program = weft.compile(query)
     job = replace(job_for(program, 4, strategy=strategy), bounds=(5, 6, 17))
-    with patch.object(chunks, "WORTH_A_ROW", enough):
+    with patch.object(chunks, "WORTH_A_ROW", enough), patch.object(worker, "SMALL", 100 * enough):
         rows = [packed(part, number, job) for number, part in enumerate(cut(EVENTS, (20, 55)))]
         ordered = pa.Table.from_batches(order_runs(iter(sorted_rows(pa.Table.from_batches(rows)).to_batches()), job))
         sent = [row for batch in ordered.to_batches() for row in run_rows_of(batch)]
