@@ -10,7 +10,8 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from weft.algebra.query import Program
-from weft.api import compile_together, compile_with_findings
+from weft.api import compile_with_findings
+from weft.languages.defined import compile_together
 
 EventDict = dict[str, object]
 INPUTS = {"A": ("x", "k"), "B": ("x", "k"), "C": ("x", "k")}

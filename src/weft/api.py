@@ -6,7 +6,7 @@ The whole way of a query is one line each in `detect`: text, algebra, plan, run,
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
@@ -23,7 +23,7 @@ from weft.errors import (
     callers_level,
 )
 from weft.languages import compile_text
-from weft.languages.defined import Defined, defined_by
+from weft.languages.defined import Compile, Defined, compile_together
 from weft.languages.texts import path_of_program, read_program
 from weft.optimizer.fitting import unused_statistics
 from weft.optimizer.pipeline import Choices
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 Programs = Program | Pattern | str | Path | Sequence[Program | Pattern | str | Path]
 Known = Statistics | str | Path | None  # statistics, or a file of them
 Schema = Catalog | Mapping[str, Mapping[str, str]]
-Compile = Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
-Compiled = tuple[Program | None, tuple[Diagnostic, ...]]
 
 
 class ProgramWarning(UserWarning):
@@ -386,23 +384,3 @@ def _several(programs: object) -> list[Any]:
         if not isinstance(part, Program | Pattern | str | Path):
             raise UsageError(f"a program is a text, a path, or what weft.compile gives, not a {type(part).__name__}")
     return asked
-
-
-def compile_together(texts: Sequence[Compile], beside: Sequence[Program] = ()) -> list[Compiled]:
-    """Texts that are one program, with programs beside them: each is compiled with what all of them define.
-
-    A text that is wrong gives no program, and its errors.
-    """
-    if len(texts) == 1 and not beside:
-        return [_compiled(texts[0])]
-    first = [_compiled(text, defined=Defined(is_open=True))[0] for text in texts]
-    parts = [*beside, *(part for part in first if part is not None)]
-    known = defined_by(parts)
-    return [_compiled(text, defined=known) for text in texts]
-
-
-def _compiled(text: Compile, **context: Any) -> Compiled:
-    try:
-        return text(**context)
-    except ProgramError as error:
-        return None, error.diagnostics

@@ -13,7 +13,8 @@ import pytest
 from tests.languages.golden import check_golden, golden_files
 
 from weft.algebra.query import Program
-from weft.api import compile_together, compile_with_findings
+from weft.api import compile_with_findings
+from weft.languages.defined import compile_together
 from weft.stages import show
 
 KINDS = ("ceql", "eql", "step", "epn", "tesla", "mixed")

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from weft.algebra.query import Program
-from weft.api import Compile, Compiled, compile_together, compile_with_findings
+from weft.api import compile_with_findings
 from weft.cli import options
 from weft.cli.console import say, say_json
 from weft.cli.render import sources_of
 from weft.connectors.adapters.checking import check_adapters
 from weft.errors import Diagnostic, InputError, UsageError
+from weft.languages.defined import Compile, Compiled, compile_together
 from weft.languages.texts import path_of_program, read_program
 
 

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from weft.algebra.query import Program
-from weft.api import compile_together, compile_with_findings
+from weft.api import compile_with_findings
 from weft.cli.console import say
 from weft.connectors.files import write_rejected
 from weft.errors import ProgramError, UsageError
+from weft.languages.defined import compile_together
 from weft.runtime.data.events import Rejected
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from weft.algebra.definition import Definition
 from weft.algebra.query import Program
-from weft.errors import Diagnostic, did_you_mean
+from weft.errors import Diagnostic, ProgramError, did_you_mean
 from weft.languages.conditions import Families
 from weft.languages.findings import Findings
 from weft.languages.syntax import Name
@@ -16,6 +17,8 @@ from weft.schema import Catalog, Kind
 from weft.source import SourceText, Span
 
 Fields = Mapping[str, Kind | None]
+Compile = Callable[..., tuple[Program, tuple[Diagnostic, ...]]]
+Compiled = tuple[Program | None, tuple[Diagnostic, ...]]
 
 
 @dataclass(frozen=True)
@@ -90,3 +93,23 @@ def defined_types(queries: Iterable[Definition]) -> dict[str, dict[str, Kind | N
         for name, kind in query.field_kinds.items():
             fields[name] = kind if fields.get(name, kind) == kind else None
     return types
+
+
+def compile_together(texts: Sequence[Compile], beside: Sequence[Program] = ()) -> list[Compiled]:
+    """Texts that are one program, with programs beside them: each is compiled with what all of them define.
+
+    A text that is wrong gives no program, and its errors.
+    """
+    if len(texts) == 1 and not beside:
+        return [_compiled(texts[0])]
+    first = [_compiled(text, defined=Defined(is_open=True))[0] for text in texts]
+    parts = [*beside, *(part for part in first if part is not None)]
+    known = defined_by(parts)
+    return [_compiled(text, defined=known) for text in texts]
+
+
+def _compiled(text: Compile, **context: Any) -> Compiled:
+    try:
+        return text(**context)
+    except ProgramError as error:
+        return None, error.diagnostics

@@ -12,10 +12,11 @@ from weft.algebra.terms import mentioned
 from weft.optimizer.chains import OperandChain, Refusal, Shape, chain_of, is_next
 from weft.optimizer.cost.brackets import MOST_SEARCHED, best_brackets
 from weft.optimizer.cost.branches import best_union, best_union_in_order
+from weft.optimizer.cost.joins import best_joins
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.selectivity import Selectivity
 from weft.optimizer.invariants import check_unchanged
-from weft.optimizer.joins import best_joins, joins_of
+from weft.optimizer.joins import joins_of
 from weft.optimizer.keys import key_name
 from weft.optimizer.rules.lift_plain_conditions import lift_plain_conditions
 from weft.optimizer.rules.order_overlap import order_overlap

@@ -9,9 +9,6 @@ from weft.algebra.composites import Composite, CompositeSequence
 from weft.algebra.predicates import Predicate
 from weft.algebra.terms import Elapsed, conjuncts, looks_back, mentioned
 from weft.optimizer.chains import Shape, leaves_of, numbered
-from weft.optimizer.cost.model import Costs
-
-MOST_SEARCHED = 12  # operands: the search takes time that grows by the fourth power, and longer chains stay as written
 
 
 @dataclass(frozen=True)
@@ -74,17 +71,3 @@ def _opened(node: Composite) -> tuple[list[Composite], list[Predicate], Shape]:
 
 def _speaks_of_the_whole(test: Predicate) -> bool:
     return any(isinstance(part, Elapsed) for part in test.walk())
-
-
-def best_joins(joins: Joins, costs: Costs) -> Shape:
-    """The cheapest brackets. How many pairs a stretch has does not depend on its brackets, so one tree each will do."""
-    count = len(joins.operands)
-    if count > MOST_SEARCHED:
-        return joins.shape
-    best: dict[tuple[int, int], Shape] = {(i, i): i for i in range(count)}
-    for length in range(2, count + 1):
-        for i in range(count - length + 1):
-            j = i + length - 1
-            shapes = ((best[i, k], best[k + 1, j]) for k in range(j - 1, i - 1, -1))
-            best[i, j] = min(shapes, key=lambda shape: costs.total(joins.stretch(shape)))
-    return best[0, count - 1]

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from weft.algebra.query import Program
 from weft.algebra.text.row_patterns import row_plan_lines
-from weft.api import compile_together, compile_with_findings
+from weft.api import compile_with_findings
 from weft.drawing.highlighting import pieces
 from weft.drawing.plan import expected, plan_svg
 from weft.errors import Diagnostic, WeftError
+from weft.languages.defined import compile_together
 from weft.optimizer.pipeline import trace
 from weft.optimizer.report import trace_text
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
