@@ -74,8 +74,12 @@ MaxJump = Annotated[
     ),
 ]
 Rate = Annotated[
-    float | None,
-    typer.Option(min=0, metavar="N", help="Maximum events read per second, one file in a trigger."),
+    list[str] | None,
+    typer.Option(
+        "--rate",
+        metavar="[NAME=]N",
+        help="Maximum events read per second, from all sources or from one by name; repeatable.",
+    ),
 ]
 Partitions = Annotated[
     int | None,
@@ -169,6 +173,20 @@ class RunLimits:
     def limits(self) -> Limits:
         """What it may take."""
         return options.limits_of(self.budget, shed_of(self.shed_above))
+
+
+def rate_of(texts: list[str] | None) -> float | dict[str, float] | None:
+    """`--rate` for all sources, or by their names."""
+    found: dict[str, float] = {}
+    for text in texts or ():
+        name, _, number = text.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise UsageError(f"--rate takes a number of events in a second, or NAME=N, not {text!r}") from None
+    if "" in found and len(texts or ()) > 1:
+        raise UsageError("--rate is given once for all sources, or as NAME=N for each")
+    return found.get("", found or None)
 
 
 def shed_of(text: str | None) -> Shed | None:

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
 import weft
+from weft.cli.run_options import rate_of
 from weft.errors import InputError, UsageError
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.pacing import Pace
@@ -257,3 +258,32 @@ def test_a_clock_that_is_set_back_makes_no_event_look_ahead(tmp_path: Path, monk
     written(tmp_path / "in", b=5)
     monkeypatch.setattr(source.time, "time_ns", lambda: 10**17)
     assert reader.latestOffset(first) == {**first, "files": 2, "now": 10**18}
+
+
+def test_a_source_with_a_rate_of_its_own_gives_one_file_in_a_trigger(tmp_path: Path) -> None:
+    for name in ("trades", "quotes"):
+        written(tmp_path / name, a=10, b=20)
+    folders = tuple(Folder(name, str(tmp_path / name), {}) for name in ("trades", "quotes"))
+    log = FileLog(str(tmp_path / "log.jsonl"), folders, {".csv": "csv", ".jsonl": "jsonl"})
+    reader = FolderReader(FileStream(log, b"", rates=(1000.0, None)))
+    start, taken, rates = reader.initialOffset(), [], []
+    for _ in range(3):
+        end = reader.latestOffset(start, ReadAllAvailable())
+        bundles = reader.partitions(start, end)
+        taken.append([sum(part.source == source for own in bundles for part in own.parts) for source in (0, 1)])
+        rates += [own.rate for own in bundles if own.parts[0].source == 0]
+        start = end
+    assert [one for one, _ in taken if one] == [1, 1]
+    assert sum(other for _, other in taken) == 2
+    assert rates == [1000.0, 1000.0]
+
+
+def test_rates_are_for_all_sources_or_by_their_names() -> None:
+    assert rate_of(None) is None
+    assert rate_of(["500"]) == 500.0
+    assert rate_of(["trades=1000", "quotes=2.5"]) == {"trades": 1000.0, "quotes": 2.5}
+    for wrong, said in ((["x"], "NAME=N"), (["5", "a=3"], "once for all")):
+        with pytest.raises(UsageError, match=said):
+            rate_of(wrong)
+    with pytest.raises(UsageError, match="above 0"):
+        RunOptions("out", "state", rate={"a": 0.0})

@@ -44,9 +44,14 @@ class FileStream:
     tick: int = 10**6  # nanoseconds
     ahead: float | None = None  # seconds by which events may be ahead of the clock
     rate: float | None = None  # events that are read in a second, at most; then a trigger is one file
+    rates: tuple[float | None, ...] = ()  # of each source, where they have their own
     clock: bool = False  # tell lanes the time with every trigger, for sources that are no folders
     bounded: bool = False  # read what is there when the query starts, where Spark does not say so itself
     begun: Offset | None = None  # the last offset in the checkpoint, where Spark does not say it
+
+    def rate_of(self, source: int) -> float | None:
+        """How many events of a source are read in a second at most, if that is said of it alone."""
+        return self.rates[source] if self.rates else None
 
     def packed(self) -> str:
         """As the text of an option."""
@@ -170,6 +175,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def _wanted(self, files: Sequence[Found]) -> int:
         """How many of these files one trigger takes: one at least."""
         most = 1 if self._stream.rate else self._stream.files_per_trigger or len(files)
+        most = min(most, _before_second(files, self._stream.rates))
         room = self._stream.bytes_per_trigger
         size = 0
         for count, file in enumerate(files[:most]):
@@ -197,8 +203,10 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         parts += [Part(end["files"], source, is_silent=True) for source, (before, after) in silences if after > before]
         if self._stream.clock and now > start.get("now", 0):
             parts.append(Part(end["files"], now=now))
-        found, rate = bundles(parts, self._stream.tasks), self._stream.rate
-        return found if rate is None else [Bundle(own.parts, rate / len(found)) for own in found]
+        paced = [part for part in parts if part.path is not None and self._stream.rate_of(part.source) is not None]
+        found, rate = bundles([part for part in parts if part not in paced], self._stream.tasks), self._stream.rate
+        apart = [Bundle([part], self._stream.rate_of(part.source)) for part in paced]
+        return [*(found if rate is None else [Bundle(own.parts, rate / len(found)) for own in found]), *apart]
 
     def read(self, partition: Bundle) -> Iterator[pa.RecordBatch]:
         """In a task: the runs of its files."""
@@ -221,6 +229,17 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             known = ahead is not None and part.now
             latest = (part.now + int((ahead or 0) * 1e9)) // self._stream.tick if known else None
             yield from work.runs(part.path, form, part.source, part.number, defaults, latest, pace)
+
+
+def _before_second(files: Sequence[Found], rates: Sequence[float | None]) -> int:
+    """How many files there are before the second one of a source that is read at a rate of its own."""
+    seen: set[int] = set()
+    for count, file in enumerate(files):
+        if rates and rates[file.source] is not None:
+            if file.source in seen:
+                return count
+            seen.add(file.source)
+    return len(files)
 
 
 def bundles(parts: Sequence[Part], tasks: int) -> list[Bundle]:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.algebra.endpoints import Input
 from weft.algebra.query import Program
-from weft.errors import UsageError
+from weft.errors import UsageError, did_you_mean
 from weft.runtime.data.joint_types import joint_schema
 from weft.runtime.reading.fronts import jump_ticks
 from weft.runtime.reading.idleness import idle_seconds
@@ -69,6 +69,17 @@ class Inputs:
         """After how many seconds each source is idle; those that are always waited for are left out."""
         names = [folder.name for folder in self.folders] + [own.name for own in self.connected]
         return idle_seconds(options.idle_after, names, self.declared)
+
+    def rates(self, options: RunOptions) -> tuple[float | None, ...]:
+        """How many events are read in a second from each folder, where that is said of single sources."""
+        if not isinstance(options.rate, Mapping):
+            return ()
+        names = [folder.name for folder in self.folders]
+        for name in options.rate:
+            if name not in names:
+                hint = did_you_mean(name, names) or "only folders are read at a rate of their own"
+                raise UsageError(f"there is no source {name!r} of files to read at a rate; {hint}")
+        return tuple(options.rate.get(name) for name in names)
 
     def lateness(self, options: RunOptions, time_unit: str, partitions: frozenset[str]) -> Lateness:
         """How late events may be, and of whom the watermark is waited for."""
@@ -137,7 +148,8 @@ class Inputs:
             tasks=2 * cores(session),
             ending=options.until == "complete" and (last or not self.connected),
             idle_after=tuple(idle.get(folder.name) for folder in self.folders),
-            rate=options.rate,
+            rate=None if isinstance(options.rate, Mapping) else options.rate,
+            rates=self.rates(options),
             tick=NANOSECONDS[job.reading.time_unit],
             ahead=None if options.max_ahead == inf else options.max_ahead,
             clock=any(own.name in idle for own in self.connected),

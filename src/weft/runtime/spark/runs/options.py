@@ -50,7 +50,9 @@ class RunOptions:
     files_per_trigger: int | None = FILES_PER_TRIGGER
     bytes_per_trigger: int | None = BYTES_PER_TRIGGER
     settle: float = 0.0  # seconds for which a file must not have changed before it is read
-    rate: float | None = None  # events that are read in a second, at most, from all sources; then a trigger is one file
+    # Events that are read in a second, at most: from all sources (a trigger is one file), or from each by its name (a
+    # trigger has one file of each of these).
+    rate: float | Mapping[str, float] | None = None
     max_ahead: float | None = MAX_AHEAD  # seconds by which an event may be ahead of the clock; None: any
     max_jump: float | None = MAX_JUMP  # seconds by which an event may be ahead of the others (see `Front`); None: any
     format: Literal["jsonl", "parquet"] = "jsonl"
@@ -66,8 +68,9 @@ class RunOptions:
             raise UsageError(
                 "idle_after is a number of seconds above 0, or 'rate', for runs that go on until they are stopped"
             )
-        if self.rate is not None and self.rate <= 0:
-            raise UsageError(f"rate is a number of events in a second above 0, not {self.rate}")
+        for rate in self.rate.values() if isinstance(self.rate, Mapping) else [self.rate]:
+            if rate is not None and rate <= 0:
+                raise UsageError(f"rate is a number of events in a second above 0, not {rate}")
         for name in ("files_per_trigger", "bytes_per_trigger", "settle", "max_ahead", "max_jump"):
             given = getattr(self, name)
             if given is not None and (given < 0 or (given == 0 and name.endswith("per_trigger"))):
