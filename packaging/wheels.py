@@ -21,6 +21,7 @@ FIRST_MATCH = (
     'import weft; n = weft.count([{"type": "A", "ts": 1}, {"type": "B", "ts": 2}], "SELECT * FROM S WHERE A ; B"); '
     "assert sum(n.values()) == 1, n"
 )
+ELSEWHERE = "is not here: .github/workflows/wheels.yml builds for it, or name an interpreter in PYTHONS"
 
 
 def run(*command: str | Path, **settings: str) -> None:
@@ -34,8 +35,10 @@ def pip(python: Path, *arguments: str | Path) -> None:
 
 
 def interpreters() -> dict[str, str]:
-    """Return the Pythons that are here, by version."""
-    named = [*os.environ.get("PYTHONS", "").split(), sys.executable, *(f"python{one}" for one in VERSIONS)]
+    """Return the Pythons that are here, by version: those that are named, this one, on the path, and pyenv's."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    kept = [str(found) for found in sorted(pyenv.glob("*/bin/python3"), reverse=True)]
+    named = [*os.environ.get("PYTHONS", "").split(), sys.executable, *(f"python{one}" for one in VERSIONS), *kept]
     found: dict[str, str] = {}
     for name in named:
         asked = [name, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
@@ -91,6 +94,14 @@ def compiled_wheel(python: Path, version: str) -> Path:
     return wheel
 
 
+def match_without_compiling(python: Path, cache: Path) -> None:
+    """Find a first match with an empty cache; fail if a kernel was compiled for it."""
+    shutil.rmtree(cache, ignore_errors=True)
+    run(python, "-c", FIRST_MATCH, WEFT_CACHE=str(cache))
+    if compiled := [file.name for file in cache.glob("kernels/*")]:
+        sys.exit(f"kernels were compiled that the wheel should supply: {', '.join(compiled)}")
+
+
 def main() -> None:
     """Build and test all wheels."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -101,9 +112,12 @@ def main() -> None:
     prepare()
     pure = build(Path(sys.executable))
     print(f"built {pure.name}", flush=True)
-    for version, interpreter in sorted(interpreters().items()):
-        if wanted.only not in (None, version):
+    found = interpreters()
+    for version in VERSIONS if wanted.only is None else [wanted.only]:
+        if version not in found:
+            print(f"Python {version} {ELSEWHERE}", flush=True)
             continue
+        interpreter = found[version]
         python = environment(version, interpreter)
         try:
             pip(python, "install", "--only-binary", "numba,llvmlite,numpy,pyarrow,pandas", pure)
@@ -113,7 +127,7 @@ def main() -> None:
         run(python, "-c", FIRST_MATCH, WEFT_CACHE=str(BUILD / "pythons" / f"cache-{version}"))
         wheel = compiled_wheel(python, version)
         pip(python, "install", "--force-reinstall", "--no-deps", wheel)
-        run(python, "-c", FIRST_MATCH)
+        match_without_compiling(python, BUILD / "pythons" / f"unused-{version}")
         if wanted.demo:
             run(python, ROOT / "examples" / "demo.py")
         print(f"built and tested {wheel.name} ({wheel.stat().st_size / 1e6:.1f} MB)", flush=True)

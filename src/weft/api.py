@@ -14,14 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from weft import engines, inputs
 from weft.algebra.query import Program
-from weft.arguments import FLAG, check
+from weft.described import described
+from weft.described.checking import FLAG, check
 from weft.detection import Detection, report_rejected, warn_suspicious_data
-from weft.errors import (
-    Diagnostic,
-    ProgramError,
-    UsageError,
-    callers_level,
-)
+from weft.errors import Diagnostic, ProgramError, UsageError, callers_level
 from weft.languages import compile_text
 from weft.languages.defined import Compile, Defined, compile_together
 from weft.languages.texts import path_of_program, read_program
@@ -42,6 +38,7 @@ from weft.statistics import Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 Programs = Program | Pattern | str | Path | Sequence[Program | Pattern | str | Path]
 Known = Statistics | str | Path | None  # statistics, or a file of them
@@ -52,16 +49,19 @@ class ProgramWarning(UserWarning):
     """Something in a program that is allowed and probably not meant."""
 
 
+@described(
+    text_or_path="The text of a program, a `Path`, or a text that ends like one (`fire.ceql`).",
+    schema="Event types that the text does not declare itself: `{type: {attribute: kind}}` or a Catalog.",
+)
 def compile(
     text_or_path: str | Path,
     language: str | None = None,
     schema: Schema | None = None,
     time_unit: str = "ms",
 ) -> Program:
-    """Compile a program from its text or its file: a `Path`, or a text that ends like one (`fire.ceql`).
+    """Compile a program from its text or its file.
 
-    The language is determined by the file's ending or a leading keyword. `schema` declares event types that the
-    text does not declare itself. One tick of event time is a `time_unit` (ns, us, ms, s, min, h or d).
+    The language is told by the file's ending or a leading keyword.
     """
     program, findings = compile_with_findings(text_or_path, language, schema, time_unit)
     warn_of(findings)
@@ -104,6 +104,10 @@ def warn_of(findings: Sequence[Diagnostic]) -> None:
         warnings.warn(finding.render(), ProgramWarning, stacklevel=callers_level())
 
 
+@described(
+    rejects="Whether events that took no part come too, with the reason and the event in two more columns.",
+    delay="For a stream without a watermark: how many ticks later than its successors an event may come.",
+)
 def match(
     frame: DataFrame | str | Path | Sequence[str | Path],
     program: Programs,
@@ -118,40 +122,44 @@ def match(
     statistics: Known = None,
     budget: Given = None,
     shed: Shed | None = None,
-    **options: Any,
+    rows: bool = False,
+    positions: bool = False,
+    strategy: str | None = None,
+    lanes: LaneCount = None,
+    heavy_keys: bool = False,
+    delay: int | None = None,
+    adapt: bool = False,
+    checkpoint: str | Path | None = None,
+    scan: str = "auto",
+    columns: Sequence[str] | None = None,
+    payload: StructType | str | None = None,
+    schema: StructType | None = None,
+    streaming: bool = False,
 ) -> DataFrame:
-    """The matches in a Spark DataFrame, batch or streaming, or in files, as a Spark DataFrame.
+    """Find the matches in a Spark DataFrame, batch or streaming, or in files, as a Spark DataFrame.
 
     Its columns are query, id, start and end (with the type of the input's times), variables (a struct that has for each
-    variable an array of its events) and event (a struct, or a JSON text when the queries' fields differ);
-    `positions=True` adds positions and bindings. With `rejects` the events that took no part come too, with the
-    `reason` and the event in two more columns and no query. For `language`, `order`, `key`, `optimize`, `statistics`,
-    `budget` and `shed` see `detect`; limits are divided among lanes, and omitted data is counted (`counts.get`).
-    Options: `rows=True` gives what `weft.rows` does; `strategy`, how the work is split, and `lanes`, among how many
-    tasks; `heavy_keys=True`, that a job finds the frequent keys of a frame now and gives them separate lanes; `delay`,
-    for a stream without a watermark, how many ticks later than its successors an event may come; `adapt=True`, that a
-    stream may change to a cheaper form of its queries between two triggers; `checkpoint`, the one of a stream's query,
-    so that queries which it has seen keep their state in another program; `scan="spark"`, that tasks do not read the
-    files of a plain scan of Parquet; `columns`, which columns of a batch's matches to build. Other queries see matches
-    as events of their query's type. A frame of Kafka's
-    records (`spark.readStream.format("kafka")`) is one of the events in their payloads, which are JSON; `payload` (a
-    StructType, or text as in 'ts TIMESTAMP, type STRING') says which columns they have. `schema` (a StructType) and
-    `streaming` say what the frame may not be asked in a function of a declarative pipeline.
+    variable an array of its events) and event (a struct, or a JSON text when the queries' fields differ). Matches are
+    events of the type of their query for others. Limits are shared out to lanes; what was left out is counted
+    (`counts.get` of the result).
     """
-    check({**options, **locals()}, rejects=FLAG, positions=FLAG, schema=None)
+    given = locals()
+    check(given, rejects=FLAG, positions=FLAG, schema=None)
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
         names = _names(time, type, order, key)
         whole, limits = merge_programs(program, language=language), Limits(budget, shed)
         chosen = chosen_for(whole, optimize, statistics)
-        return engines.match_on_spark(frame, whole, **names, rejects=rejects, choices=chosen, limits=limits, **options)
+        options = engines.spark_options(given)
+        return engines.match_on_spark(frame, whole, **names, choices=chosen, limits=limits, **options)
     raise UsageError(
         f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
         "for data in Python use weft.detect(events, program)"
     )
 
 
+@described(frame="The DataFrame in which they were found.")
 def rows(matches: DataFrame, frame: DataFrame) -> DataFrame:
-    """A row for each event of each match, as ALL ROWS PER MATCH gives in SQL; `frame` is where they were found.
+    """Return a row for each event of each match, as ALL ROWS PER MATCH gives in SQL.
 
     Its columns are the match's `query` and `match_id`, the `variable`, the event's `number` in the match from 1 on, and
     all columns of the frame.
@@ -159,6 +167,7 @@ def rows(matches: DataFrame, frame: DataFrame) -> DataFrame:
     return engines.rows_on_spark(matches, frame)
 
 
+@described()
 def detect(
     events: Any,
     program: Programs,
@@ -181,28 +190,10 @@ def detect(
     budget: Given = None,
     shed: Shed | None = None,
 ) -> Detection:
-    """The matches in events, in match order: objects to iterate over, or a table (`to_arrow`, `to_pandas`, …).
+    """Find the matches in events, in match order: objects to iterate over, or a table (`to_arrow`, `to_pandas`, …).
 
-    `events` are dicts, an Arrow table or record batches, a pandas, Polars or Spark frame, or paths of files; or
-    several such sources by name. A Spark frame is matched on Spark unless an engine is named. Events that cannot be
-    read take no part: they are appended to `rejects`, or warned about if it is None. `order` names columns that
-    decide between events with equal times, as in `ORDER BY ts, seq`. `key` names columns that identify events: ids
-    are made of them instead of positions, so that they stay the same when other events are left out before.
-    `language` names that of a program given as text, where neither its file's ending nor its first word determines it.
-
-    A named source that is an iterator is live: a thread reads it, and its events (dicts, lists of them, record
-    batches, or a `Heartbeat`) are matched as they come, in the order of all sources. Its events may be out of order by
-    `delay` ticks, later ones are late. A source that sends nothing for `idle_after` seconds is not waited for ("rate":
-    by the rate that the program declares for it; None: it always is). An event more than `max_jump` seconds ahead of
-    all others waits until further events confirm it (None: time follows any event).
-
-    `strategy` says how the work is split (key, slice, replicate, query, rank, match, one; docs/distribution.md),
-    `lanes` into how many shares (`auto`: as the program's rates ask for), `threads` how many of them this process works
-    on at once. The program is rewritten into its cheapest form by `statistics` (a `Statistics`, or a file of them) and
-    the rates that it declares; with `optimize=False` it runs as it was written. The matches are the same.
-
-    `budget` (a `Budget`, several, or such by the names of queries) says how much state, time and output it may take and
-    what happens at the limit; `shed` (a `Shed`) that events are left out when there are too many (docs/overload.md).
+    Events that cannot be read take no part. Events of live sources (dicts, lists of them, record batches, or a
+    `Heartbeat`) are matched as they come, in the order of all sources.
     """
     check(locals())
     whole = merge_programs(program, language=language)
@@ -225,12 +216,13 @@ def detect(
 
 
 def _plan_picture(program: Program, chosen: Choices) -> str:
-    """Draw the plan of a program."""
-    from weft.drawing.program import plan_picture  # only for who looks at it
+    """Draw the plan of a program, with what only those load who look at it."""
+    from weft.drawing.program import plan_picture
 
     return plan_picture(program, chosen)
 
 
+@described()
 def count(
     events: Any,
     program: Programs,
@@ -251,7 +243,7 @@ def count(
     optimize: bool = True,
     statistics: Known = None,
 ) -> dict[str, int]:
-    """The number of matches of each query, by name, without making match objects; for the rest see `detect`."""
+    """Count the matches of each query, by name, without making match objects."""
     check(locals())
     arrival = inputs.Arrival(delay or 0, idle_after, max_jump)
     names = _names(time, type, order, key)
@@ -274,6 +266,7 @@ def as_columns(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+@described()
 def measure(
     events: Any,
     program: Programs,
@@ -282,15 +275,15 @@ def measure(
     type: str = "type",
     sample: int | None = None,
 ) -> Statistics:
-    """The statistics of events that a program's optimisation rests on: rates by type, and how often conditions hold.
+    """Measure the statistics that a program's optimisation rests on: rates by type, and how often conditions hold.
 
-    With `sample`, only that many events from the start are read. Pass them to `detect` and its relatives as
-    `statistics`.
+    Give them to `detect` and the others as `statistics`.
     """
     check(locals())
     return engines.measure(events, merge_programs(program), most=sample, time=time, type=type)
 
 
+@described()
 def explain(
     program: Programs,
     stage: str = "plan",
@@ -304,11 +297,9 @@ def explain(
     model: str | None = None,
     nodes: int | None = None,
 ) -> str:
-    """A program at a stage (syntax, algebra, optimized, plan, tables) as text, json or dot.
+    """Return a program at a stage of its way to the kernels.
 
-    The plan says how the work is split among `lanes` (8), by a `strategy` or by the best one; with `rates` how
-    many events and tasks each component has, by a `model` (of this machine, `step2012`, or a file); with `nodes` where
-    operators would run on that many machines, as NEXT places them.
+    The plan says how the work is shared out, and on request what each component has to do.
     """
     check(locals())
     from weft import stages  # what prints programs: to run them needs none of it

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from weft.described import described
 from weft.drawing.matches import matches_html
 from weft.drawing.scene import MOST_MATCHES, Row, Scene, scene_of, with_events
 from weft.drawing.svg import element, escaped
@@ -143,12 +144,12 @@ def _unread(found: Sequence[Rejected]) -> Iterator[str]:
         yield f"{len(found):,} event{'s' * (len(found) > 1)} could not be read; the first: {found[0]}"
 
 
+@described(
+    matches="What `detect` returns or a table made of it (Arrow, pandas, Polars, Spark), what `push` of a live program "
+    "returns, or `Match` objects.",
+)
 def timeline(matches: Any, *, time: str = "ts", type: str = "type") -> str:
-    """A picture (SVG) of the first matches and their events in time.
-
-    `matches` is what `detect` gives or a table made of it (Arrow, pandas, Polars, Spark), what `push` of a live
-    program gives, or `Match` objects. `time` and `type` are the columns of the events.
-    """
+    """Return a picture (SVG) of the first matches and their events in time."""
     return matches.timeline() if isinstance(matches, Detection) else timeline_svg(scene_in(matches, time, type))
 
 

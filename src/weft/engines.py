@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-import numpy as np
 import pyarrow as pa
 
 from weft.algebra.analysis.feeding import feeders
@@ -30,30 +28,20 @@ from weft.plan.partitioning.here import gain_of, may_gain
 from weft.plan.partitioning.splits import Lane
 from weft.plan.planner import plan
 from weft.runtime.data import blocks
-from weft.runtime.data.events import Column, EventBatch, Rejected
-from weft.runtime.data.exact import shown_parts
-from weft.runtime.data.matches import PlainMatch, to_batch
+from weft.runtime.data.events import Rejected
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.local import Events, LocalRun
-from weft.runtime.results.results import at_least_one, shaping
-from weft.runtime.store.event_buffer import EventBuffer
 from weft.runtime.watching.measuring import Measure
-from weft.runtime.writing.match_rows import to_record_batches
 from weft.statistics import Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from weft.algebra import meaning
     from weft.runtime.spark.runs.run import ContinuousRun
 
 Engine = Literal["local", "spark", "meaning"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
-# A name that no attribute has: event times as the reader made them, whatever the time column holds.
-TICKS = "\0ticks"
-
-
 ALONE = Sharing()
 KEPT_PLANS = 16
 GAIN = 1.2  # how many times as fast threads must be expected to be, to be used unasked
@@ -132,6 +120,8 @@ def start(
         check_input(events, program, None, time, type)
         # All columns are read unless fields of structs are wanted, which are found by their names.
         wanted = plan(program).columns if _reads_fields(program) else None
+        from weft.meaning_run import MeaningRun  # the definition: other engines do without
+
         return MeaningRun(program, open_input(events, program, **names, columns=wanted, arrival=arrival, shown=shown))
     shared = sharing.is_shared_here
     strategy = sharing.strategy or AUTO if shared else None
@@ -216,6 +206,31 @@ def check_input(events: Any, program: Program, chosen: Plan | None, time: str, t
         check_fit(program, (chosen or plan(program)).columns, columns, time, type)
 
 
+# What only weft.match takes, with what stands for "not asked for".
+SPARK_OPTIONS = {
+    "rejects": False,
+    "rows": False,
+    "positions": False,
+    "strategy": None,
+    "lanes": None,
+    "heavy_keys": False,
+    "delay": None,
+    "adapt": False,
+    "checkpoint": None,
+    "scan": "auto",
+    "columns": None,
+    "payload": None,
+    "schema": None,
+    "streaming": False,
+}
+FOR_FILES = {"rejects", "rows", "positions", "strategy", "lanes", "adapt"}
+
+
+def spark_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those arguments of `weft.match` that are only its own, and asked for."""
+    return {name: given[name] for name, default in SPARK_OPTIONS.items() if given[name] != default}
+
+
 def match_on_spark(
     frame: Any,
     program: Program,
@@ -234,6 +249,8 @@ def match_on_spark(
         check_input(options.get("schema") or frame, program, None, time, type)
     options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
     on_spark = match_frame if paths_of(frame) is None else match_files
+    if on_spark is match_files and (unfit := options.keys() - FOR_FILES - {"limits", "order", "key"}):
+        raise UsageError(f"`{min(unfit)}` is for DataFrames: files are read by the tasks themselves")
     if adapt:
         if on_spark is match_files:
             raise UsageError(
@@ -321,80 +338,3 @@ def collected(frame: Any) -> pa.Table:
     from weft.runtime.spark.compat import to_arrow
 
     return to_arrow(frame)
-
-
-class MeaningRun:
-    """One pass by the definition of what a program means: slow, and right."""
-
-    def __init__(self, program: Program, source: Events) -> None:
-        self.counters: dict[str, int] = {}
-        self.seconds: dict[str, float] = {}
-        self._program = program
-        self._source = source
-        self._kept = EventBuffer()
-
-    @property
-    def rejected(self) -> Sequence[Rejected]:
-        """The events that could not be read."""
-        return self._source.rejected
-
-    @property
-    def doubts(self) -> list[str]:
-        """Nothing: the definition judges no data."""
-        return []
-
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """All matches, in match order, as rows of MATCH_SCHEMA."""
-        queries = self._program.queries
-        found: list[list[PlainMatch]] = [[] for _ in queries]
-        for m in self._matches():
-            found[m.number].append(PlainMatch(m.start, m.end, m.first, m.last, m.positions, m.bindings, m.event, m.id))
-        batches = (to_batch(query.name, own, query.origin) for query, own in zip(queries, found, strict=True))
-        yield from to_record_batches(batches, [query.name for query in queries])
-
-    def results(self) -> Iterator[pa.RecordBatch]:
-        """All matches, in match order, with the events that they show."""
-        finish = shaping(self._kept, self._program.queries, self._source.reading)
-        return at_least_one(map(finish, self.rows()), finish)
-
-    def counts(self) -> dict[str, int]:
-        """The number of matches of each query."""
-        totals = Counter({query.name: 0 for query in self._program.queries})
-        totals.update(m.query for m in self._matches())
-        return dict(totals)
-
-    def _matches(self) -> list[meaning.Match]:
-        events: list[dict[str, object]] = []
-        for batch in self._source:
-            self._kept.add(batch)
-            events += to_dicts(batch, self._source.reading.type)
-        from weft.algebra import meaning  # the definition: other engines do without
-
-        reading = self._source.reading
-        matches = meaning.matches(self._program, events, time=TICKS, type=reading.type, key=reading.key)
-        self.counters = {**self._source.counters, "matches": len(matches)}
-        return matches
-
-
-def _parts(column: Column) -> list[pa.Array]:
-    """The values of a column by kind, decimals as such."""
-    parts = [*shown_parts(column), column.texts, column.booleans]
-    return [values for values in parts if values is not None]
-
-
-def to_dicts(batch: EventBatch, type_name: str) -> Iterator[dict[str, object]]:
-    """The events of a batch as dictionaries without missing attributes."""
-    columns = {name: [values.to_pylist() for values in _parts(column)] for name, column in batch.columns.items()}
-    types = batch.types.to_pylist()
-    instant = np.array_equal(batch.starts, batch.ends)
-    for row in range(len(batch)):
-        event: dict[str, object] = {type_name: types[row]}
-        for name, parts in columns.items():
-            value = next((part[row] for part in parts if part[row] is not None), None)
-            if value is not None:
-                event[name] = value
-        if instant or batch.starts[row] == batch.ends[row]:
-            event[TICKS] = int(batch.starts[row])
-        else:
-            event |= {"start": int(batch.starts[row]), "end": int(batch.ends[row])}
-        yield event

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from weft import engines
 from weft.algebra.query import Program
+from weft.described import described
 from weft.detection import Detection
 from weft.drawing.plot import Plot, PlotData
 from weft.errors import UsageError
@@ -21,14 +22,16 @@ MOST_EVENTS = 20_000
 Rows = Iterable[Mapping[str, Any]]
 
 
+@described(
+    matches="What `detect` returns, or a table of matches with the `variables` column (Arrow, pandas, Polars, Spark).",
+    events="Events to show besides, as `detect` takes them, or a Spark frame.",
+    key="The attribute that puts events into rows, as an account or a device; without it each type has a row.",
+)
 def plot(matches: Any, events: Any = None, *, key: str | None = None, time: str = "ts", type: str = "type") -> Plot:
     """Return a zoomable timeline of matches: one HTML page that needs no network.
 
-    `matches` is what `detect` returns or a table of matches with the `variables` column (Arrow, pandas, Polars, Spark).
-    `events` are events to show besides, as `detect` takes them, or a Spark frame. `key` names the attribute that
-    puts events into rows, as an account or a device; without it each type has a row. `time` and `type` are the
-    columns of the events. The first 2,000 matches and 20,000 events are shown. A notebook shows the plot;
-    `plot(…).save("timeline.html")` writes it.
+    The first 2,000 matches and 20,000 events are shown. A notebook shows the plot; `plot(…).save("timeline.html")`
+    writes it.
     """
     rows, total = _match_rows(matches)
     data = PlotData(key or type, time, type)

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from weft import engines, inputs
+from weft import engines, inputs, meaning_run
 from weft.algebra.prefixes import prefixes
 from weft.algebra.why import Closest, Explanation, Failure, explanations
 from weft.api import Programs, as_columns, merge_programs
-from weft.arguments import check
-from weft.engines import TICKS
+from weft.described import described
+from weft.described.checking import check
 from weft.errors import UsageError
+from weft.meaning_run import TICKS
 
 __all__ = ["Closest", "Explanation", "Failure", "Reasons", "funnel", "why"]
 
@@ -33,7 +34,11 @@ class Reasons(Sequence[Explanation]):
         return len(self.explanations)
 
     def of(self, query: str) -> Explanation:
-        """The explanation of a query, by its name."""
+        """The explanation of a query, by its name.
+
+        Args:
+            query: The name of a query.
+        """
         found = next((one for one in self.explanations if one.query == query), None)
         if found is None:
             raise UsageError(f"the program has no query called {query!r}")
@@ -48,6 +53,9 @@ class Reasons(Sequence[Explanation]):
         return "\n".join(line for one in self.explanations for line in _lines(one))
 
 
+@described(
+    positions="Places of events in stream order, from 0, as matches have them.",
+)
 def why(
     events: Any,
     program: Programs,
@@ -57,13 +65,11 @@ def why(
     type: str = "type",
     order: str | Sequence[str] = (),
 ) -> Reasons:
-    """Explain why the events at some positions are a match or not: which step failed, what it required and what was
-    found.
+    """Say why the events at some positions are a match or not: what failed, of which step, and what was there instead.
 
-    Positions are places in stream order, from 0, as matches have them. For the rest see `detect`. The answer is
-    computed by the definition of what programs mean: conditions, order, bounds of time, unwanted events and choices
-    reported are exactly those that would have to change. Of several ways to read the events as the pattern, the one
-    with the fewest failures is reported.
+    The answer is computed by the definition of what programs mean: conditions, order, bounds of time, unwanted events
+    and choices that are named are exactly what would have to be otherwise. Of several ways to read the events as the
+    pattern, the one is told in which least fails.
     """
     check(locals())
     whole = merge_programs(program)
@@ -71,13 +77,14 @@ def why(
     if engines.is_spark_frame(events):
         events = engines.collected(events)
     source = inputs.open_input(events, whole, time=time, type=type, order=as_columns(order), shown=None)
-    rows = [event for batch in source for event in engines.to_dicts(batch, type)]
+    rows = [event for batch in source for event in meaning_run.to_dicts(batch, type)]
     _check(chosen, len(rows))
     found = tuple(explanations(whole, rows, sorted(set(chosen)), time=TICKS, type=type))
     named = {*chosen, *(position for one in found for position in _named(one))}
     return Reasons(found, {position: _shown(rows[position], time) for position in sorted(named)})
 
 
+@described()
 def funnel(
     events: Any,
     program: Programs,
@@ -86,10 +93,10 @@ def funnel(
     type: str = "type",
     order: str | Sequence[str] = (),
 ) -> dict[str, list[tuple[str, int]]]:
-    """For each query its steps, in order, with the number of partial matches that reached each; the last are matches.
+    """Count the partial matches that reached each step of each query, in order; the last are matches.
 
     A step's partial matches are the matches of the query up to it, without what chooses among matches (strategies,
-    limits, consumption, policies). So it shows where a query that finds nothing stops. For the rest see `detect`.
+    limits, consumption, policies). So it shows where a query that finds nothing stops.
     """
     check(locals())
     whole = merge_programs(program)

@@ -65,24 +65,40 @@ class Statistics:
         object.__setattr__(self, "origins", {_spelled(text): origin for text, origin in self.origins.items()})
 
     def rate(self, type_: str) -> Figure:
-        """Return the rate of a type in events per second, or 1 if it is unknown."""
+        """Return the rate of a type in events per second, or 1 if it is unknown.
+
+        Args:
+            type_: The type of events.
+        """
         if type_ not in self.rates:
             return Figure(DEFAULT_RATE, "default")
         return Figure(max(self.rates[type_], LEAST_RATE), self.origins.get(type_, self.origin))
 
     def fraction(self, *texts: str) -> Figure | None:
-        """Return how often a condition holds, by the first of its texts that is known, or None if none is."""
+        """Return how often a condition holds, by the first of its texts that is known, or None if none is.
+
+        Args:
+            texts: A condition, as it is written; several spellings of one.
+        """
         for text in map(written, texts):
             if text in self.selectivity:
                 return Figure(self.selectivity[text], self.origins.get(text, self.origin))
         return None
 
     def seconds(self, ticks: float) -> float:
-        """A span of event time in seconds."""
+        """A span of event time in seconds.
+
+        Args:
+            ticks: A duration in ticks of event time.
+        """
         return ticks / self.ticks_per_second
 
     def over(self, other: Statistics) -> Statistics:
-        """These numbers, and those of another value for what is not known here."""
+        """These numbers, and those of another value for what is not known here.
+
+        Args:
+            other: What is taken where these say nothing.
+        """
         return replace(
             self,
             rates={**other.rates, **self.rates},
@@ -106,7 +122,11 @@ class Statistics:
         }
 
     def write(self, path: str | Path) -> None:
-        """Write them to a file that `read` reads."""
+        """Write them to a file that `read` reads.
+
+        Args:
+            path: Where the file is made.
+        """
         try:
             Path(path).write_text(json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         except OSError as problem:
@@ -114,7 +134,11 @@ class Statistics:
 
     @staticmethod
     def read(path: str | Path) -> Statistics:
-        """The statistics of a file: `{"rates": {"A": 64}, "selectivity": {"A.x > 3": 0.1}}`, and so on."""
+        """The statistics of a file: `{"rates": {"A": 64}, "selectivity": {"A.x > 3": 0.1}}`, and so on.
+
+        Args:
+            path: A file of JSON, as `write` and `weft stats` make it.
+        """
         try:
             found = json.loads(Path(path).read_text(encoding="utf-8-sig"))
         except FileNotFoundError:

@@ -181,6 +181,9 @@ class Program:
 
         Queries of both see what the other program defines, regardless of order. Rules of both may define events of one
         type; other queries need distinct names.
+
+        Args:
+            other: The program whose queries are added.
         """
         if self.time_unit != other.time_unit and self.queries:
             raise UsageError("the programs count time in different units: compile them with one time_unit")
@@ -198,7 +201,11 @@ class Program:
         )
 
     def without(self, *names: str) -> Program:
-        """This program without the queries of these names; rules go by the type they define, or by their label."""
+        """This program without the queries of these names; rules go by the type they define, or by their label.
+
+        Args:
+            names: The queries that are left out.
+        """
         for name in names:
             if not any(query.is_called(name) for query in self.queries):
                 labels = [query.label for query in self.queries if query.label]

@@ -42,7 +42,11 @@ class Published:
     rejects: list[dict[str, Any]] = field(default_factory=list)  # the first thousand
 
     def add(self, answer: dict[str, Any]) -> None:
-        """Add what a server answered."""
+        """Add what a server answered.
+
+        Args:
+            answer: What the server said of a part of the events.
+        """
         rejected = answer["rejected"]
         self.accepted += answer["accepted"]
         self.late += answer["late"]

@@ -30,18 +30,34 @@ class AsyncClient:
         self._task: asyncio.Task[None] | None = None
 
     async def deploy(self, program: str | Path, language: str | None = None, name: str | None = None) -> Remote:
-        """Deploy queries."""
+        """Deploy queries.
+
+        Args:
+            program: A text, the path of a file, or a `weft.Pattern`.
+            language: The language of a text, where its first word does not tell it.
+            name: What the program is called on the server.
+        """
         text, stem = text_of(program)
         given = {"text": text, "language": language or language_of(program), "name": name or stem}
         return remote_of(await self._asked("POST", "/v1/queries", json=given))
 
     async def replace(self, name: str, program: str | Path, language: str | None = None) -> Remote:
-        """Let another text take a query's place."""
+        """Let another text take a query's place.
+
+        Args:
+            name: What the program is called on the server.
+            program: What takes its place: a text, the path of a file, or a `weft.Pattern`.
+            language: The language of a text, where its first word does not tell it.
+        """
         given = {"text": text_of(program)[0], "language": language or language_of(program)}
         return remote_of(await self._asked("PUT", f"/v1/queries/{quoted(name)}", json=given))
 
     async def remove(self, name: str) -> None:
-        """Remove a query."""
+        """Remove a query.
+
+        Args:
+            name: What the program is called on the server.
+        """
         await self._asked("DELETE", f"/v1/queries/{quoted(name)}")
 
     async def queries(self) -> list[dict[str, Any]]:
@@ -55,12 +71,20 @@ class AsyncClient:
         return found
 
     async def advance(self, time: int) -> None:
-        """No event that ends before `time` will come."""
+        """No event that ends before `time` will come.
+
+        Args:
+            time: No event that ends before this time will come.
+        """
         await self.flush()
         await self._asked("POST", "/v1/time", json={"time": time})
 
     async def publish(self, events: Any) -> None:
-        """Publish events, in batches, in the background."""
+        """Publish events, in batches, in the background.
+
+        Args:
+            events: Events, as `weft.detect` takes them.
+        """
         for body in encoded(events):
             async with self._changed:
                 self._task = self._task or asyncio.create_task(self._run())
@@ -118,7 +142,13 @@ class AsyncClient:
     async def subscribe(
         self, query: str = "*", where: str | None = None, after: str | None = None
     ) -> AsyncIterator[Match]:
-        """The matches of a query, from now on; a connection that breaks is made again after the last match."""
+        """The matches of a query, from now on; a connection that breaks is made again after the last match.
+
+        Args:
+            query: The query whose matches are wanted (`*`: all), or a type of the input.
+            where: A condition on the attributes, as text.
+            after: The id of the last match that was received: those after it come first.
+        """
         cursor = Cursor(after)
         given = {"query": query} | ({} if where is None else {"where": where})
         pauses = Pauses(self._options.patience)

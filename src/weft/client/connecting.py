@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, overload
 
+from weft.described import described
 from weft.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def connect(
 ) -> AsyncClient: ...
 
 
+@described()
 def connect(
     url: str = "http://127.0.0.1:8787",
     token: str | None = None,
@@ -46,12 +48,7 @@ def connect(
     verify: bool | str = True,
     source: str | None = None,
 ) -> Client | AsyncClient:
-    """A client of a program that `weft serve` runs: deploy queries, publish events, subscribe to matches.
-
-    `token` is one that the server knows. `patience` is for how many seconds an unanswered request is retried. `verify`:
-    whether the server's certificate is checked, or a file of certificates to check it by. `source` is what the server
-    knows this publisher by; a unique one is generated unless it is given. With `asynchronous`, methods are coroutines.
-    """
+    """Connect to a program that `weft serve` runs: deploy queries, publish events, subscribe to matches."""
     try:
         from weft.client.asynchronous import AsyncClient
         from weft.client.connection import Client, Options

@@ -64,18 +64,34 @@ class Client:
     # -- queries --------------------------------------------------------------------------------
 
     def deploy(self, program: str | Path, language: str | None = None, name: str | None = None) -> Remote:
-        """Deploy queries, given as text or as a file; raises ServiceError, whose `findings` say what is wrong."""
+        """Deploy queries, given as text or as a file; raises ServiceError, whose `findings` say what is wrong.
+
+        Args:
+            program: A text, the path of a file, or a `weft.Pattern`.
+            language: The language of a text, where its first word does not tell it.
+            name: What the program is called on the server.
+        """
         text, stem = text_of(program)
         given = {"text": text, "language": language or language_of(program), "name": name or stem}
         return remote_of(self._asked("POST", "/v1/queries", json=given))
 
     def replace(self, name: str, program: str | Path, language: str | None = None) -> Remote:
-        """Let another text take a query's place; what stays the same keeps its state."""
+        """Let another text take a query's place; what stays the same keeps its state.
+
+        Args:
+            name: What the program is called on the server.
+            program: What takes its place: a text, the path of a file, or a `weft.Pattern`.
+            language: The language of a text, where its first word does not tell it.
+        """
         given = {"text": text_of(program)[0], "language": language or language_of(program)}
         return remote_of(self._asked("PUT", f"/v1/queries/{quoted(name)}", json=given))
 
     def remove(self, name: str) -> None:
-        """Remove a query."""
+        """Remove a query.
+
+        Args:
+            name: What the program is called on the server.
+        """
         self._asked("DELETE", f"/v1/queries/{quoted(name)}")
 
     def queries(self) -> list[dict[str, Any]]:
@@ -90,12 +106,19 @@ class Client:
 
         Waits when many wait already, since the server takes no more. `flush` waits for the answers, which `published`
         counts; an error of an earlier batch is raised here. A batch that got no answer is sent again, and counts once.
+
+        Args:
+            events: Events, as `weft.detect` takes them.
         """
         for body in encoded(events):
             self._sending().add(body)
 
     def publish_place(self, place: str) -> None:
-        """Publish the events of a file, a folder or a URI."""
+        """Publish the events of a file, a folder or a URI.
+
+        Args:
+            place: A file or a URI of events, as `weft publish` takes it.
+        """
         for body in bodies_of_place(place):
             self._sending().add(body)
 
@@ -106,7 +129,11 @@ class Client:
         return self.published
 
     def advance(self, time: int) -> None:
-        """No event that ends before `time` will come: what waited for that is decided."""
+        """No event that ends before `time` will come: what waited for that is decided.
+
+        Args:
+            time: No event that ends before this time will come.
+        """
         self.flush()
         self._asked("POST", "/v1/time", json={"time": time})
 
@@ -128,8 +155,13 @@ class Client:
     def subscribe(self, query: str = "*", where: str | None = None, after: str | None = None) -> RemoteSubscription:
         """The matches of a query (`*`: of all; or events of a type of the input) as an iterator, from now on.
 
-        When it returns, the server knows of it. A broken connection is re-established, and resumes after the last match
-        received. With `after`, matches after that id come first, as far as the server's log has them.
+        When it returns, the server knows of it. A connection that breaks is made again, and goes on after the last
+        match that came. With `after`, matches after that id come first, as far as the server's log has them.
+
+        Args:
+            query: The query whose matches are wanted (`*`: all), or a type of the input.
+            where: A condition on the attributes, as text.
+            after: The id of the last match that was received: those after it come first.
         """
         return RemoteSubscription(self._options, query, where, after)
 

@@ -25,7 +25,11 @@ class Plot:
     html: str
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file and return its path."""
+        """Write the page to a file and return its path.
+
+        Args:
+            path: The file of the page.
+        """
         file = Path(path)
         file.write_text(self.html, encoding="utf-8")
         return file

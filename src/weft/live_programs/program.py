@@ -83,6 +83,9 @@ class LiveProgram(LiveState):
         Events of one push are put into stream order. Those that belong before events of earlier pushes are late:
         they are rejected. Subscribers have their matches when this returns. With a queue it returns at once, without
         matches: subscribers have them when a thread has worked the events off.
+
+        Args:
+            events: Events, as `weft.detect` takes them.
         """
         if self._queue is not None:
             self._queue.put(events)
@@ -173,7 +176,11 @@ class LiveProgram(LiveState):
         return Pieces(by_end=len(self.program.queries) == 1)
 
     def advance(self, time: int) -> Matches:
-        """No event that ends before `time` will come (it would be late): give the matches that waited to know."""
+        """No event that ends before `time` will come (it would be late): give the matches that waited to know.
+
+        Args:
+            time: No event that ends before this time will come.
+        """
         if not isinstance(time, SupportsIndex) or not -(2**63) <= time.__index__() < 2**63:
             raise UsageError(f"a time is a number of ticks, an integer of 64 bits, not {time!r}")
         with self._at_work():
@@ -270,8 +277,15 @@ class LiveProgram(LiveState):
     ) -> Deployment:
         """Add queries, given as text, as files or compiled: they see the events from now on.
 
-        `name` is the name of an unnamed query, `schema` describes undeclared types. The queries are checked together
-        with the running ones: names, types, rules that would fire each other endlessly. On an error nothing is changed.
+        `name` is what a nameless query is called, `schema` what is known of types that nobody declares.
+        They are checked together with what runs: names, types, rules that would fire each other for ever. When
+        something is wrong an error says what, and nothing has changed.
+
+        Args:
+            program: What is to be found from now on, as `weft.detect` takes it.
+            name: What a nameless query is called.
+            language: The language of a text, where its first word does not tell it.
+            schema: Event types that the text does not declare itself.
         """
         with self._changing(), self._lock:
             running = self.program
@@ -292,7 +306,11 @@ class LiveProgram(LiveState):
             return Deployment(addition, deployed)
 
     def remove(self, *what: str | Deployment) -> None:
-        """Remove queries, by name or as they were deployed. Rules go by the type they define, or by their label."""
+        """Remove queries, by name or as they were deployed. Rules go by the type they define, or by their label.
+
+        Args:
+            what: What `deploy` returned, or the name of a query.
+        """
         with self._lock:
             self._deployments.remove(self._meant(what))
             left = {id(deployed.query) for deployed in self._deployments.present}
@@ -322,9 +340,14 @@ class LiveProgram(LiveState):
 
         The type is a query's name; for a rule the type that it defines; or a type of the input that queries read or
         declare, whose events come as matches of themselves. `where` is a condition on the fields of the
-        match's event: `area = 'hall' and temp > 50`. A file's format is determined by its ending (`.jsonl`, `.csv`,
-        `.parquet`); a URI (`tcp://…`, `http://…`) is written to through its adapter. Errors of a receiver are counted
-        and kept in the subscription, and affect no other subscription.
+        match's event: `area = 'hall' and temp > 50`. A file's format is told by its ending (`.jsonl`, `.csv`,
+        `.parquet`); a URI (`tcp://…`, `http://…`) is written to through its adapter. What a receiver raises is counted
+        and kept in the subscription, and stops nobody.
+
+        Args:
+            type: The type of events that are wanted: of a query, or of the input.
+            to: A function that is called with each, or a file or URI that they are written to.
+            where: A condition on their attributes, as text.
         """
         with self._lock:
             fields = fields_of(self.program, type)

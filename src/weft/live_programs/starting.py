@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.api import Known, Programs, as_columns, choices
-from weft.arguments import check
+from weft.described import described
+from weft.described.checking import check
 from weft.live_programs.program import LiveProgram
 from weft.live_programs.queue import WhenFull
 from weft.runtime.data.events import Rejected
@@ -16,6 +17,10 @@ from weft.runtime.limits.shedding import Shed
 from weft.runtime.reading.fronts import MAX_JUMP
 
 
+@described(
+    lanes="Queries that do not feed each other are shared out to so many; as many as `threads` unless it is given.",
+    threads="How many lanes work on a batch at once; as many as `lanes` unless it is given.",
+)
 def live(
     program: Programs | None = None,
     *,
@@ -36,19 +41,7 @@ def live(
 ) -> LiveProgram:
     """Start a program in this process: push events, and deploy and remove queries while it runs.
 
-    With `with weft.live(program) as running:` the stream ends with the block. Events that cannot be read take no
-    part: they are appended to `rejects`, or warned about if it is None. `order` names columns that decide between
-    equal times of one push, `key` those that ids are made of instead of positions; for these, `optimize`,
-    `statistics`, `budget` and `shed` see `detect`.
-
-    With `queue`, at most that many events wait for a thread that matches them, and `push` does not wait for matches.
-    When the queue is full, `push` waits, or (`when_full="drop"`) events are left out where that never invents a match.
-
-    With `lanes`, queries that do not feed each other are divided among that many lanes, which process a batch
-    concurrently in `threads` (each number defaults to the other one). The matches are the same.
-
-    An event more than `max_jump` seconds ahead of those before it is set aside until further events confirm it, so that
-    it does not make them late; `finish` matches what is left (None: every event is matched at once).
+    With `with weft.live(program) as running:` the stream ends with the block; `finish` ends it otherwise.
     """
     check(locals())
     by, ids = as_columns(order), as_columns(key)

@@ -12,8 +12,8 @@ from typing import Any, Self
 from weft.algebra.query import AnyQuery, Program
 from weft.algebra.stored import program_from_plain, program_to_plain
 from weft.api import Known, Programs, choices, merge_programs
-from weft.arguments import check
 from weft.connectors.saved import read_saved, write_saved
+from weft.described.checking import check
 from weft.errors import InputError, UsageError
 from weft.live_programs.set_aside import SetAside
 from weft.optimizer.pipeline import DEFAULT, Choices

@@ -14,6 +14,7 @@ from weft.algebra import patterns as algebra
 from weft.algebra.chains import Chain, Contiguity, Fits, Link, Skip, SkipTo
 from weft.algebra.predicates import Always, And, Or, Predicate
 from weft.algebra.query import Program, Query, Window
+from weft.described import described
 from weft.errors import UsageError
 from weft.languages.durations import LONGEST, TICKS, UNITS
 from weft.pattern.expressions import Condition, condition_of, joined
@@ -44,11 +45,13 @@ class AfterMatch:
         return Skip(SkipTo.PAST_LAST)
 
     @staticmethod
+    @described()
     def skip_to_first(name: str) -> Skip:
         """No match starts before the first event of this step of another."""
         return Skip(SkipTo.FIRST, name)
 
     @staticmethod
+    @described()
     def skip_to_last(name: str) -> Skip:
         """No match starts before the last event of this step of another."""
         return Skip(SkipTo.LAST, name)
@@ -67,26 +70,32 @@ class Pattern:
     # -- steps ---------------------------------------------------------------------------------
 
     @staticmethod
+    @described()
     def begin(step: str | Pattern, skip: Skip | None = None) -> Pattern:
         """The first step: events of any type until `subtype` and `where` say more; or a pattern as a group."""
         return Pattern((), skip=skip)._followed(step, Contiguity.STRICT)
 
+    @described()
     def next(self, step: str | Pattern) -> Pattern:
         """A step whose event comes directly after."""
         return self._followed(step, Contiguity.STRICT)
 
+    @described()
     def followed_by(self, step: str | Pattern) -> Pattern:
         """A step whose event is the next one that fits."""
         return self._followed(step, Contiguity.NEXT)
 
+    @described()
     def followed_by_any(self, step: str | Pattern) -> Pattern:
         """A step whose event is any later one that fits."""
         return self._followed(step, Contiguity.ANY)
 
+    @described()
     def not_next(self, name: str) -> Pattern:
         """No such event comes directly after."""
         return self._followed(name, Contiguity.STRICT, negated=True)
 
+    @described()
     def not_followed_by(self, name: str) -> Pattern:
         """No such event comes before the next step; at the end of a pattern, before its time is up (`within`)."""
         return self._followed(name, Contiguity.NEXT, negated=True)
@@ -119,6 +128,7 @@ class Pattern:
 
     # -- what fits -----------------------------------------------------------------------------
 
+    @described()
     def subtype(self, *types: str) -> Pattern:
         """Only events of one of these types fit the step."""
         link = self._last("subtype", group=False)
@@ -126,17 +136,20 @@ class Pattern:
             require_text(name, "an event type")
         return self._with(fits=replace(link.fits, types=types))
 
+    @described()
     def where(self, condition: Condition | str) -> Pattern:
         """Only events that satisfy the condition too fit the step."""
         fits = self._last("where", group=False).fits
         return self._with(fits=replace(fits, where=_all(fits.where, condition_of(condition).predicate)))
 
+    @described()
     def or_where(self, condition: Condition | str) -> Pattern:
         """Events that satisfy this condition fit the step as well."""
         fits = self._last("or_where", group=False).fits
         given = condition_of(condition).predicate
         return self._with(fits=replace(fits, where=given if fits.where == Always() else joined(Or, fits.where, given)))
 
+    @described()
     def until(self, condition: Condition | str) -> Pattern:
         """With the first event that satisfies the condition, a repeated step takes no more."""
         link = self._last("until")
@@ -148,6 +161,7 @@ class Pattern:
 
     # -- how often -----------------------------------------------------------------------------
 
+    @described()
     def times(self, least: int, most: int | None = None) -> Pattern:
         """Exactly `least` events, or from `least` to `most` events."""
         highest = least if most is None else most
@@ -158,6 +172,7 @@ class Pattern:
             return self._repeated(1, highest).optional()
         return self._repeated(least, highest)
 
+    @described()
     def times_or_more(self, least: int) -> Pattern:
         """At least this many events."""
         _require_counts(least)
@@ -210,6 +225,7 @@ class Pattern:
 
     # -- the whole -----------------------------------------------------------------------------
 
+    @described()
     def within(self, duration: Duration, unit: str | None = None) -> Pattern:
         """From its first event to its last one less time passes: ticks, "10 minutes", (10, "minutes"), a timedelta."""
         given = duration if unit is None else f"{duration} {unit}"
@@ -217,20 +233,24 @@ class Pattern:
             raise UsageError(f"within takes a time that is longer than nothing, not {given!r}")
         return replace(self, duration=given)
 
+    @described()
     def having(self, condition: Condition) -> Pattern:
         """Of the matches only those whose events satisfy this: `step("a").price.sum() < step("b").price`."""
         return replace(self, conditions=(*self.conditions, *comparisons_of(condition)))
 
+    @described()
     def by(self, *attributes: str) -> Pattern:
         """Events that agree in these attributes are a stream of their own; those that lack one take no part."""
         for name in attributes:
             require_text(name, "the name of an attribute")
         return replace(self, keys=attributes)
 
+    @described()
     def after_match(self, skip: Skip | None) -> Pattern:
         """Set the after-match skip strategy; see `AfterMatch`."""
         return replace(self, skip=skip)
 
+    @described()
     def program(self, name: str = "q", *, time_unit: str = "ms") -> Program:
         """The program that finds the pattern; its matches are called `name`."""
         closed = self._closed()

@@ -12,6 +12,7 @@ from typing import NoReturn
 from weft.algebra import predicates as algebra
 from weft.algebra.numbers import real
 from weft.algebra.text.program import to_text
+from weft.described import described
 from weft.errors import UsageError
 from weft.languages.content.lower import compile_filter
 from weft.pattern.limits import require_number, require_pattern, require_text
@@ -171,6 +172,7 @@ class _Event:
 e = _Event()
 
 
+@described(values="Attributes and constants, in order.")
 def coalesce(*values: Value | Constant) -> Value:
     """The first of the values that there is."""
     return Value(algebra.Call("COALESCE", tuple(_expression(value) for value in values)))

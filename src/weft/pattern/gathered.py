@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.algebra import predicates as algebra
 from weft.algebra.predicates import Aggregate, And, Attribute, Comparison, Predicate
+from weft.described import described
 from weft.errors import UsageError
 from weft.pattern.expressions import Condition, Value
 from weft.pattern.limits import require_depth
@@ -65,6 +66,7 @@ class _Step:
         return Value(Aggregate("COUNT", Attribute("*", self._name)))
 
 
+@described(name="The name of the step in the pattern.")
 def step(name: str) -> _Step:
     """The events that a step of the pattern took."""
     return _Step(name)

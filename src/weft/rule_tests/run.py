@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weft import engines, inputs
+from weft import inputs, meaning_run
 from weft.api import detect
 from weft.errors import Diagnostic, ProgramError, WeftError
 from weft.rule_tests.cases import Case, RuleTests, read_file
@@ -111,11 +111,11 @@ def _place(file: RuleTests, case: Case) -> list[PlacedEvent]:
     """The events by position, as the engines read them; one that cannot be read is a mistake in the case."""
     notation = file.notation
     source = inputs.open_source(case.events, file.program, time=notation.time, type=notation.type)
-    hidden = {notation.time, notation.type, "start", "end", engines.TICKS}
+    hidden = {notation.time, notation.type, "start", "end", meaning_run.TICKS}
     placed: list[PlacedEvent] = []
     for batch in source:
         times = zip(batch.starts.tolist(), batch.ends.tolist(), strict=True)
-        for event, (start, end) in zip(engines.to_dicts(batch, notation.type), times, strict=True):
+        for event, (start, end) in zip(meaning_run.to_dicts(batch, notation.type), times, strict=True):
             time = str(start) if start == end else f"{start}..{end}"
             attributes = {name: value for name, value in event.items() if name not in hidden}
             placed.append(PlacedEvent(time, str(event[notation.type]), attributes))

@@ -11,6 +11,7 @@ import pyarrow as pa
 from weft import engines
 from weft.algebra.query import Program
 from weft.api import compile
+from weft.described import described
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shaping import shape_of
 
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
     from weft.runtime.spark.table_function import MatchCall
 
 
+@described()
 def register(spark: Any, /) -> None:
-    """Make `weft_match` known in a session's SQL, for programs of any language.
+    """Make `weft_match` known in a session's SQL, for programs of any language. Needs Spark 4.0 or newer.
 
         weft.register(spark)
         spark.sql("SELECT * FROM weft_match(TABLE(events), 'SELECT * WHERE A ; B WITHIN 1 HOUR')")
 
     Further arguments by name: `time_column => 'ts'`, `type_column => 'type'`, `language => 'ceql'`. Rows come together
-    in one task, or with `partition_column => 'key'` by key, for matches inside one key. Needs Spark 4.0 or newer.
+    in one task, or with `partition_column => 'key'` by key, for matches inside one key.
     """
     from weft.runtime.spark.table_function import register_table_function  # Spark takes seconds to load
 

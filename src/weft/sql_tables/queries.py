@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from weft.api import warn_of
+from weft.described import described
 from weft.engines import is_spark_frame
 from weft.errors import Diagnostic, UsageError
 from weft.languages.texts import path_of_program, read_program
@@ -18,6 +19,11 @@ from weft.sql_tables.given import as_table
 from weft.sql_tables.running import SqlRun, engine_called
 
 
+@described(
+    query="A text, or the path of a file.",
+    spark="A session: tables and views are the session's, the text around clauses is Spark's, and the result is a "
+    "DataFrame; over streaming views a streaming one.",
+)
 def sql(
     query: str | Path,
     /,
@@ -28,19 +34,13 @@ def sql(
     max_steps: int = MOST_STEPS,
     **named: Any,
 ) -> Any:
-    """The result of an SQL query with MATCH_RECOGNIZE: over tables in this process, an Arrow table; on Spark, a frame.
+    """Evaluate an SQL query with MATCH_RECOGNIZE: over tables in this process, to an Arrow table; on Spark, to a frame.
 
         weft.sql("SELECT * FROM ticks MATCH_RECOGNIZE (…)", ticks=table)
         weft.sql("SELECT * FROM ticks MATCH_RECOGNIZE (…) WHERE n > 3", spark=session)
 
-    `query` is a text or the path of a file. Tables are given by name: Arrow tables, pandas and Polars frames, lists of
-    dicts, files; those whose names are no Python names in `tables`. The text around clauses is evaluated by DuckDB
-    (extra `sql`); without it a query is SELECT of columns FROM a table MATCH_RECOGNIZE (…), perhaps with ORDER BY.
-    `engine` is local (the default), spark, or meaning: the definition, slow. `max_steps` is how many steps one attempt
-    may take where conditions depend on the match so far.
-
-    With a session as `spark`, tables and views are the session's, the text around clauses is Spark's, and the result is
-    a DataFrame; over streaming views it is a streaming one.
+    The text around clauses is evaluated by DuckDB (extra `sql`); without it a query is SELECT of columns FROM a table
+    MATCH_RECOGNIZE (…), perhaps with ORDER BY.
     """
     if spark is not None:
         if engine not in (None, "spark") or tables or named:
@@ -54,12 +54,14 @@ def sql(
     return run.query(source_of(query), {**(tables or {}), **named})
 
 
+@described(
+    frame="An Arrow table, a pandas, Polars or Spark frame, a list of dicts, or files.",
+    clause="What stands between the parentheses of the clause, or a file of it.",
+)
 def row_pattern(frame: Any, clause: str | Path, /, *, engine: str | None = None, max_steps: int = MOST_STEPS) -> Any:
-    """The result of one MATCH_RECOGNIZE clause over one table, as an Arrow table; over a Spark DataFrame, a DataFrame.
+    """Evaluate one MATCH_RECOGNIZE clause over one table, to an Arrow table; over a Spark DataFrame, to a DataFrame.
 
-        weft.row_pattern(frame, "PARTITION BY symbol ORDER BY ts PATTERN (A B+) DEFINE B AS price < PREV(price)")
-
-    `clause` is the text between the parentheses, or a file of it; `frame` and `engine` are as in `weft.sql`.
+    weft.row_pattern(frame, "PARTITION BY symbol ORDER BY ts PATTERN (A B+) DEFINE B AS price < PREV(price)")
     """
     if is_spark_frame(frame):
         if engine not in (None, "spark"):

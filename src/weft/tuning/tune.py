@@ -9,6 +9,7 @@ from typing import Literal
 
 from weft.algebra.query import Program
 from weft.algebra.situations import SituationQuery
+from weft.described import described
 from weft.errors import UsageError
 from weft.optimizer.rules.split_sequence import split_sequence, splits_of
 from weft.optimizer.splits import quick_split
@@ -92,6 +93,21 @@ class Tuning:
         }
 
 
+@described(
+    program="A compiled program.",
+    pattern="The name of the pattern, where the program has several.",
+    latency="Which latency counts: of all sets in the mean, or what 99 of 100 take at most.",
+    alpha="1 looks at latency only, 0 at throughput only.",
+    rates="Events per second, by type; 50 where none are given.",
+    domains="The least and greatest value of attributes, by name or `Type.name`; 0 to 100 where none are given.",
+    distribution="How events are spread in time: `poisson` or another of `weft tune --help`.",
+    events="How many events each simulated stream has.",
+    runs="How many streams are simulated for each split.",
+    coefficient="Puts both objectives on one scale; without it pilot runs do.",
+    more="How many further runs may decide between splits that are close.",
+    seed="Of the random streams.",
+    progress="A function that is called with the number of runs that are done, and of all.",
+)
 def tune(
     program: Program,
     pattern: str | None = None,
@@ -108,12 +124,9 @@ def tune(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Tuning:
-    """Simulate every split of a pattern over the same random streams, and choose by `alpha`.
+    """Simulate every split of a pattern over the same random streams, and choose one.
 
-    `alpha` = 1 looks at latency only, 0 at throughput only; `latency` is that of all sets in the mean, or what 99 of
-    100 take at most. `rates` are events per second by type (50 where not given), `domains` the least and greatest value
-    of attributes, by name or `Type.name` (0 to 100). `coefficient` puts both objectives on one scale; without one,
-    pilot runs say. Every split finds the same matches, which each run checks.
+    Every split finds the same matches, which each run checks.
     """
     if not 0 <= alpha <= 1:
         raise UsageError(f"alpha is between 0 (throughput) and 1 (latency), not {alpha:g}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weft import engines, inputs
+from weft import engines, inputs, meaning_run
 from weft.algebra.query import Program
 from weft.api import detect
 from weft.drawing.scene import scene_of, with_events
@@ -151,9 +151,9 @@ def events_in_order(events: Any, program: Program, sample: Sample, most: int = L
     total = 0
     for batch in inputs.open_input(events, program, time=sample.time, type=sample.type, shown=None):
         total += len(batch)
-        for event in engines.to_dicts(batch, sample.type) if len(shown) < most else ():
-            ticks = event.get(engines.TICKS)
-            plain = {name: value for name, value in event.items() if name != engines.TICKS}
+        for event in meaning_run.to_dicts(batch, sample.type) if len(shown) < most else ():
+            ticks = event.get(meaning_run.TICKS)
+            plain = {name: value for name, value in event.items() if name != meaning_run.TICKS}
             shown.append(plain if sample.time in plain or ticks is None else {sample.time: ticks, **plain})
     return shown[:most], total
 
@@ -175,7 +175,7 @@ def case_text(name: str, program: Program, sample: Sample, file: Path | None) ->
         raise UsageError("a case has the time in `ts` and the type in `type`: rename the columns of the sample")
     events = sample_events(sample, file)
     source = inputs.open_input(events, program, time="ts", type="type", shown=None)
-    lines = [_event_line(event) for batch in source for event in engines.to_dicts(batch, "type")]
+    lines = [_event_line(event) for batch in source for event in meaning_run.to_dicts(batch, "type")]
     if len(lines) > MOST_EVENTS:
         raise UsageError(f"a case has at most {MOST_EVENTS:,} events, and these are {len(lines):,}")
     found = [match_text(match) for match in detect(events, program, "local", rejects=[])]
@@ -195,6 +195,6 @@ def toml_text(text: str) -> str:
 
 
 def _event_line(event: Mapping[str, object]) -> str:
-    ticks = event.get(engines.TICKS)
-    plain = {name: value for name, value in event.items() if name != engines.TICKS}
+    ticks = event.get(meaning_run.TICKS)
+    plain = {name: value for name, value in event.items() if name != meaning_run.TICKS}
     return json.dumps(plain if ticks is None else {**plain, "ts": ticks}, ensure_ascii=False, default=str)

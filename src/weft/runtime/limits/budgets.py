@@ -60,7 +60,11 @@ class Budget:
                 raise UsageError(f"{self.action!r} does not help with {self._named(name)}: choose {suited}")
 
     def choice(self, action: Action) -> str:
-        """How a user asks for an action, who wrote this budget."""
+        """How a user asks for an action, who wrote this budget.
+
+        Args:
+            action: What happens at the limit.
+        """
         return f"then={action}" if self.as_text else f"action={action!r}"
 
     def _named(self, limit: str) -> str:

@@ -57,7 +57,11 @@ class Subscription:
                 self._close()
 
     def deliver(self, rows: pa.RecordBatch) -> None:
-        """Hand matches over. What a receiver raises is kept, and the next match is its next chance."""
+        """Hand matches over. What a receiver raises is kept, and the next match is its next chance.
+
+        Args:
+            rows: Matches, as rows.
+        """
         if self._write is not None:
             self._deliver_rows(rows)
             return
