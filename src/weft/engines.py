@@ -223,7 +223,7 @@ SPARK_OPTIONS = {
     "schema": None,
     "streaming": False,
 }
-FOR_FILES = {"rejects", "rows", "positions", "strategy", "lanes", "adapt"}
+FOR_FILES = {"rejects", "rows", "positions", "strategy", "lanes", "adapt", "columns"}
 
 
 def spark_options(given: Mapping[str, Any]) -> dict[str, Any]:
