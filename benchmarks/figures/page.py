@@ -26,10 +26,12 @@ size and writes CSV, PNG and SVG, and `weft bench figures` makes this page.
 """
 
 
-def write_page(outcomes: Iterable[Any], scale: float, folder: Path) -> Path:
-    """Write the page beside the folder of the figures."""
-    done = list(outcomes)
+def write_page(outcomes: Iterable[Any], scale: float, folder: Path, left_out: Iterable[str] = ()) -> Path:
+    """Write the page beside the folder of the figures; it names those that are left out."""
+    done, missing = list(outcomes), ", ".join(left_out)
     parts = [HEAD.format(scale=scale, held=sum(one.holds for one in done), all=len(done))]
+    if missing:
+        parts.append(f"Not run for this page: {missing}.\n")
     for document, own in groupby(done, lambda one: one.figure.id.partition("-")[0]):
         parts.append(f"## {DOCUMENTS[document]}\n")
         for one in own:
