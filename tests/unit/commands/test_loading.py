@@ -39,7 +39,7 @@ def test_a_match_in_a_file_loads_what_it_runs_only(language: str):
 
 
 def test_help_loads_no_command():
-    assert not loaded_by("--help") & {"numba", "pyarrow", "weft.cli.match", "weft.cli.run"}
+    assert not loaded_by("--help") & {"numba", "pyarrow", "weft.cli.match", "weft.cli.runs.run"}
 
 
 def test_summaries_are_what_the_commands_say_of_themselves():

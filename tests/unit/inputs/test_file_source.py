@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
 import weft
-from weft.cli.run_options import rate_of
+from weft.cli.runs.options import rate_of
 from weft.errors import InputError, UsageError
 from weft.runtime.reading.order import Reading
 from weft.runtime.reading.pacing import Pace

@@ -22,7 +22,7 @@ from weft.cli.console import say
 from weft.cli.grouping import grouped
 from weft.cli.interrupts import end_in_order, was_interrupted
 from weft.cli.render import progress, show_stats
-from weft.cli.run_options import DryRun, Format, ReportOptions, RunLimits, Sources, TransferOptions, rate_of
+from weft.cli.runs.options import DryRun, Format, ReportOptions, RunLimits, Sources, TransferOptions, rate_of
 from weft.errors import UsageError, WeftError
 from weft.optimizer.pipeline import Choices
 from weft.running import registry
