@@ -129,6 +129,5 @@ FIGURES = (
         partial(nodes, workload="union"),
         "the same order with five sinks; one sink is the limit near 80 queries",
         saturates,
-        published={"one sink": [(15, 80), (40, 80)]},
     ),
 )
