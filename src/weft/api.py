@@ -131,6 +131,7 @@ def match(
     adapt: bool = False,
     checkpoint: str | Path | None = None,
     scan: str = "auto",
+    state: str = "auto",
     columns: Sequence[str] | None = None,
     payload: StructType | str | None = None,
     schema: StructType | None = None,

@@ -218,6 +218,7 @@ SPARK_OPTIONS = {
     "adapt": False,
     "checkpoint": None,
     "scan": "auto",
+    "state": "auto",
     "columns": None,
     "payload": None,
     "schema": None,

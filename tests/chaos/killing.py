@@ -18,7 +18,7 @@ from random import Random
 
 PLACES = {
     "offsets": "state/spark/offsets",
-    "state": "state/spark/state",
+    "state": "state/weft/lanes",
     "sink": "out",
     "commit": "state/spark/commits",
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import zip_longest
@@ -37,10 +36,6 @@ pytestmark = [
     pytest.mark.skipif("WEFT_DAMAGES" not in os.environ, reason="real runs take minutes: make chaos-spark"),
     pytest.mark.spark,
 ]
-SNAPSHOTS = {  # soon, so that the state has files of every kind
-    "spark.sql.streaming.stateStore.maintenanceInterval": "1s",
-    "spark.sql.streaming.stateStore.minDeltasForSnapshot": "2",
-}
 PATIENCE = 60.0  # seconds for a run to end
 
 
@@ -78,9 +73,6 @@ def checkpoint_of(folder: Path, session: SparkSession) -> Lives:
         run = run_in(folder / "run", "read")
         run.start(session)
         assert run.wait(PATIENCE)
-    limit = time.monotonic() + PATIENCE  # Spark makes snapshots in its own time
-    while time.monotonic() < limit and not list((folder / "run").rglob("*.zip")):
-        time.sleep(0.05)
     lives.feed()
     return lives
 
@@ -115,21 +107,15 @@ def outcome(folder: Path, session: SparkSession, expected: Counter[tuple[object,
 
 
 def test_damage_is_told_in_one_sentence_or_does_no_harm(spark: SparkSession, tmp_path: Path) -> None:
-    for name, value in SNAPSHOTS.items():
-        spark.conf.set(name, value)
-    try:
-        expected = expectation(checkpoint_of(tmp_path, spark).events, tmp_path)
-        state = tmp_path / "run" / "state"
-        wrong = []
-        for number, (file, way) in enumerate(damages(state)[: DAMAGES or None]):
-            copy = tmp_path / f"copy{number}"
-            shutil.copytree(tmp_path / "run", copy)
-            way(copy / "state" / file)
-            came_to = outcome(copy, spark, expected).replace(str(tmp_path), "")
-            print(f"{file} {way.__name__}: {came_to}", flush=True)
-            if came_to.startswith("wrong"):
-                wrong.append((str(file), way.__name__, came_to))
-        assert not wrong
-    finally:
-        for name in SNAPSHOTS:
-            spark.conf.unset(name)
+    expected = expectation(checkpoint_of(tmp_path, spark).events, tmp_path)
+    state = tmp_path / "run" / "state"
+    wrong = []
+    for number, (file, way) in enumerate(damages(state)[: DAMAGES or None]):
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(tmp_path / "run", copy)
+        way(copy / "state" / file)
+        came_to = outcome(copy, spark, expected).replace(str(tmp_path), "")
+        print(f"{file} {way.__name__}: {came_to}", flush=True)
+        if came_to.startswith("wrong"):
+            wrong.append((str(file), way.__name__, came_to))
+    assert not wrong

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from weft.runtime.spark.jobs.job import job_of
 from weft.runtime.spark.lanes.state import LaneState
 from weft.runtime.spark.packing.runs import run_rows_of
 from weft.runtime.spark.runs.sink import FileSink
+from weft.runtime.spark.runs.sink_parts import PACKED, share_out
 from weft.runtime.spark.schema import counters_as_output, output_schema
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.watching.triggers import Trigger
@@ -31,18 +31,21 @@ from weft.runtime.watching.triggers import Trigger
 PROGRAM = "SELECT a[v] WHERE A AS a ; B AS b WITHIN 9 EVENTS"
 
 
-class Frame:
-    """What a trigger gives, as far as a sink asks."""
+class Told:
+    """What tasks tell of a trigger, as far as a sink asks."""
 
-    def __init__(self, *tables: pa.Table) -> None:
-        self._packed = [pa.record_batch({"packed": [packed_rows(b) for b in table.to_batches()]}) for table in tables]
-
-    def mapInArrow(self, work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: object) -> Frame:
-        self._table = pa.Table.from_batches(list(work(iter(self._packed))))
-        return self
+    def __init__(self, sink: FileSink, trigger: int, *tables: pa.Table) -> None:
+        self._told = [
+            packed_rows(rows) for table in tables for rows in share_out(table.to_batches(), sink.work, trigger)
+        ]
 
     def toArrow(self) -> pa.Table:
-        return self._table
+        return pa.table({PACKED: pa.array(self._told, pa.binary())})
+
+
+def write(sink: FileSink, trigger: int, *tables: pa.Table) -> None:
+    """Write the output of tasks, a table each."""
+    sink.write(Told(sink, trigger, *tables), trigger)  # type: ignore[arg-type]
 
 
 def test_parquet_files_have_the_columns_of_other_results(tmp_path: Path) -> None:
@@ -70,7 +73,7 @@ def test_parquet_files_have_the_columns_of_other_results(tmp_path: Path) -> None
     output = pa.Table.from_batches([*state.take(rows, Lateness(0)), *state.go_on()], output_schema(shape))
     sink = FileSink(str(tmp_path / "out"), None, "parquet", ["q"])
     sink.expect(shape, "ms", 1)
-    sink.write(Frame(output), 0)  # type: ignore[arg-type]
+    write(sink, 0, output)
     (file,) = (tmp_path / "out").glob("*.parquet")
     written = pq.read_table(file)
     expected = weft.detect(table.slice(0, 2), PROGRAM).to_arrow()
@@ -111,7 +114,7 @@ def test_tasks_write_what_is_too_much_for_the_driver(tmp_path: Path) -> None:
     (tmp_path / ".matches-00000003-0000-0000.jsonl.abc.unfinished").write_text("likewise")
     for _ in range(2):  # as after a kill between sink and commit
         sink.begin()
-        sink.write(Frame(*many, *wrong), 3)  # type: ignore[arg-type]
+        write(sink, 3, pa.concat_tables([*many, *wrong]))
         files = sorted(tmp_path.glob("matches-00000003*"))
         assert len(files) > 2
         parts = [[json.loads(line)["end"] for line in file.read_text().splitlines()] for file in files]
@@ -128,12 +131,8 @@ def test_a_task_that_was_tried_twice_is_there_once(tmp_path: Path) -> None:
     sink = FileSink(str(tmp_path), None, "jsonl", ["q"], collected=1, piece=1)
     sink.expect(None, "ms", 1)
 
-    class Twice(Frame):
-        def mapInArrow(self, work: Any, schema: object) -> Frame:
-            super().mapInArrow(work, schema)
-            return super().mapInArrow(work, schema)
-
-    sink.write(Twice(rows_of(range(5))), 0)  # type: ignore[arg-type]
+    Told(sink, 0, rows_of(range(5)))
+    write(sink, 0, rows_of(range(5)))
     assert [path.name for path in tmp_path.iterdir()] == ["matches-00000000-0000-0000.jsonl"]
 
 
@@ -147,8 +146,8 @@ def test_what_lanes_left_out_is_told_with_the_trigger(tmp_path: Path) -> None:
         {"sampled": 4, "sampled out of q": 4, "dropped": 2, "dropped of q": 2},
         {"events": 9},
     ]
-    sink.write(Frame(*(pa.Table.from_batches([counters_as_output(one)]) for one in lanes)), 0)  # type: ignore[arg-type]
-    sink.write(Frame(rows_of(range(3))), 1)  # type: ignore[arg-type]
+    write(sink, 0, *(pa.Table.from_batches([counters_as_output(one)]) for one in lanes))
+    write(sink, 1, rows_of(range(3)))
     whole = {"shed": 1, "sampled": 7, "dropped": 2, "shed q.a": 1, "sampled out of q": 7, "dropped of q": 2}
     assert [trigger.left_out for trigger in told] == [whole, {}]
     assert sink.counters["sampled out of q"] == 7
@@ -157,7 +156,7 @@ def test_what_lanes_left_out_is_told_with_the_trigger(tmp_path: Path) -> None:
 def test_few_matches_are_one_file_in_match_order(tmp_path: Path) -> None:
     sink = FileSink(str(tmp_path), None, "jsonl", ["q"])
     sink.expect(None, "ms", 2)
-    sink.write(Frame(rows_of(range(5)), rows_of(range(3, 9))), 0)  # type: ignore[arg-type]
+    write(sink, 0, rows_of(range(5)), rows_of(range(3, 9)))
     (file,) = tmp_path.iterdir()
     ends = [json.loads(line)["end"] for line in file.read_text().splitlines()]
     assert ends == sorted([*range(5), *range(3, 9)])

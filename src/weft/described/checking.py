@@ -98,6 +98,7 @@ KINDS: Mapping[str, ArgumentKind] = {
     "nodes": ArgumentKind(_COUNT.holds, "a number of machines"),
     "checkpoint": _of(str, Path, type(None), expected="the folder of a checkpoint"),
     "scan": _of(str, expected="'auto' or 'spark'"),
+    "state": _of(str, expected="'auto', 'files' or 'spark'"),
     "queue": ArgumentKind(_WHOLE.holds, "a number of events that may wait"),
 }
 

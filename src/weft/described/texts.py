@@ -47,6 +47,7 @@ TEXTS = {
     "adapt": "Whether a stream may change to a cheaper form of its queries between two triggers.",
     "checkpoint": "The checkpoint of the stream's query, so that queries which it has seen keep their state in another "
     "program.",
+    "state": "Where a stream keeps its state: `files` beside the checkpoint, or in the state store of `spark`.",
     "scan": "`auto` lets tasks read the files of a plain scan of Parquet themselves, `spark` leaves that to Spark.",
     "columns": "Which columns of a batch's matches are built; all unless they are named.",
     "payload": "The columns of Kafka's payloads: a StructType, or text as in `ts TIMESTAMP, type STRING`.",

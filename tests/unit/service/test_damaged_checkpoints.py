@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from py4j.protocol import Py4JError
 
 from weft.errors import BudgetError, InputError, UsageError
 from weft.runtime.spark.detect import failing_in_words
+from weft.runtime.spark.lanes.state_files import LaneFiles, state_names
 from weft.runtime.spark.runs.agreement import agreed
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.failures import is_passing, reason_in, told
@@ -153,32 +153,30 @@ def test_a_checkpoint_is_damaged_only_if_a_file_fails_verification(tmp_path: Pat
     assert "is damaged (spark/state/0/0/2.changelog has a wrong checksum" in str(told(failure, str(tmp_path)))
 
 
+def committed(folder: Path, triggers: int) -> Path:
+    """The state files of a lane after so many triggers."""
+    for trigger in range(triggers):
+        pages = LaneFiles(folder, trigger)
+        pages.put("head", b"%d" % trigger)
+        pages.commit()
+    return folder
+
+
 def test_missing_state_is_damage(tmp_path: Path) -> None:
-    state = written(tmp_path) / "spark" / "state" / "0"
-    _summed(state / "0" / "2.changelog", b"x")
-    _summed(state / "_metadata" / "schema", b"x")
+    lane = committed(written(tmp_path) / "weft" / "lanes" / "7", 2)
+    _summed(tmp_path / "spark" / "metadata", FILES["spark/metadata"].encode())
     assert find_damage(str(tmp_path)) is None
-    (state / "_metadata" / "schema").unlink()
-    assert find_damage(str(tmp_path)) == "spark/state/0/_metadata/schema is missing"
-    _summed(state / "_metadata" / "schema", b"x")
-    (state / "0" / "2.changelog").unlink()
-    assert find_damage(str(tmp_path)) == "spark/state/0/0 has no state of trigger 1"
-
-
-def test_snapshots_are_looked_into(tmp_path: Path) -> None:
-    store = written(tmp_path) / "spark" / "state" / "0" / "0"
-    (store / "SSTs").mkdir(parents=True)
-    (store / "SSTs" / "1-a.sst").write_bytes(b"1234")
-    with zipfile.ZipFile(store / "2.zip", "w") as archive:
-        named = {"sstFiles": [{"localFileName": "1.sst", "dfsSstFileName": "1-a.sst", "sizeBytes": 4}]}
-        archive.writestr("metadata", "v1\n" + json.dumps(named))
-    assert find_damage(str(tmp_path)) is None
-    (store / "SSTs" / "1-a.sst").write_bytes(b"12")
-    assert "SSTs/1-a.sst, which is not whole" in str(find_damage(str(tmp_path)))
-    (store / "SSTs" / "1-a.sst").unlink()
-    assert "SSTs/1-a.sst, which is missing" in str(find_damage(str(tmp_path)))
-    (store / "2.zip").write_bytes((store / "2.zip").read_bytes()[:50])
-    assert "is not a whole archive" in str(find_damage(str(tmp_path)))
+    (tmp_path / "spark" / "metadata").rename(tmp_path / "elsewhere")
+    assert "spark/metadata is missing" in str(find_damage(str(tmp_path)))
+    (tmp_path / "elsewhere").rename(tmp_path / "spark" / "metadata")
+    latest = lane / state_names(lane)[1]
+    whole = latest.read_bytes()
+    for way in (half, noise, nothing):
+        way(latest)
+        assert str(find_damage(str(tmp_path))).startswith(f"weft/lanes/7/{latest.name} is not")
+        latest.write_bytes(whole)
+    latest.unlink()
+    assert find_damage(str(tmp_path)) == "weft/lanes/7 has no state of trigger 1"
 
 
 def test_a_full_disk_and_another_run_are_told_as_such(tmp_path: Path) -> None:

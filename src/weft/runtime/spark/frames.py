@@ -39,6 +39,8 @@ from weft.runtime.spark.packing.frames import check_columns, run_frame
 from weft.runtime.spark.rows import Origin, match_rows, origin_of, variables_in
 from weft.runtime.spark.runs.frame_programs import Sharing, recorded, succeeding
 from weft.runtime.spark.session import cores, spark_session
+from weft.runtime.spark.streams.file_state import AUTO as AUTO_STATE
+from weft.runtime.spark.streams.file_state import SPARK as SPARK_STATE
 from weft.runtime.spark.streams.streaming import match_stream
 from weft.statistics import Statistics
 
@@ -72,6 +74,7 @@ def match_frame(
     statistics: Statistics | None = None,
     heavy_keys: bool = False,
     scan: str = AUTO_SCAN,
+    state: str = AUTO_STATE,
     positions: bool = False,
     columns: Sequence[str] | None = None,
 ) -> DataFrame:
@@ -91,6 +94,8 @@ def match_frame(
     they are known as they were `written`, before they were optimised. `limits`: what each batch or trigger may take.
     `statistics`: what it is planned by. `scan`: "auto" lets tasks read the files of a plain scan of Parquet
     themselves; "spark" leaves that to Spark. The result's `scan` says what is done, and why.
+    `state`: where lanes of a stream keep theirs: "files" beside the checkpoint, whose folder all tasks must see, or
+    "spark", Spark's state store; "auto" takes files on one machine, unless the frame has a watermark of Spark's.
     `positions`: also give the columns `positions` and `bindings`. `columns`: build only these columns of matches.
     """
     check_scan(scan)
@@ -119,7 +124,9 @@ def match_frame(
         elif checkpoint is not None:
             raise UsageError("`adapt` does not go together with a program that changes: leave out `checkpoint`")
         job = limited(job, limits)
-        output = match_stream(frame, job, about.schema, delay, warns=schema is None and not rejects, kafka=kafka)
+        state = state if schema is None else SPARK_STATE  # a pipeline starts its queries itself
+        warns = schema is None and not rejects
+        output = match_stream(frame, job, about.schema, delay, warns=warns, kafka=kafka, state=state)
         return _shown(output, shape, origin, rejects=rejects, rows=rows, positions=positions)
     _refuse_for_streams(checkpoint, adapts, delay)
     shape = _built(shape, columns, rows=rows, positions=positions)

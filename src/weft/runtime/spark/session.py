@@ -26,6 +26,8 @@ STREAMING_SETTINGS = {
     # A row of ours is many of others': batches of them are bounded by bytes, not by their number.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(1 << 26),
 }
+# A query whose state is in files of ours is stateless to Spark, which would plan it anew while it runs.
+STATELESS_SETTINGS = {**STREAMING_SETTINGS, "spark.sql.adaptive.streaming.stateless.enabled": "false"}
 # Without memory the JVM would go on with some of its threads gone, in silence: it ends instead.
 _ALWAYS = "-Xss16m -XX:+ExitOnOutOfMemoryError"
 EMBEDDED_SETTINGS = {

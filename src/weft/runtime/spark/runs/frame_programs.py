@@ -17,7 +17,8 @@ from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.runtime.spark.jobs.generations import Make, first_generation, generation_from_plain, succeeded
 from weft.runtime.spark.jobs.job import Job, successive_job
-from weft.runtime.spark.runs.seeds import Stand, read_stand
+from weft.runtime.spark.lanes.state_files import lanes_in
+from weft.runtime.spark.runs.seeds import Stand, last_commit, read_files, read_stand
 
 Sharing = tuple[str | None, int | None]  # strategy and number of lanes, as far as they are asked for
 _OPERATOR = "transformWithState"  # how Spark calls ours, in one of its versions
@@ -70,15 +71,24 @@ def succeeding(
 
 def _stand(session: SparkSession, folder: str) -> tuple[Stand, int]:
     """How the stream stands, and how many partitions its state has."""
+    operators = lanes_in(Path(folder) / "weft")
+    if operators:
+        _check_single(folder, len(operators))
+        state = Path(folder).absolute() / "weft" / str(operators[0])
+        return read_files(state, last_commit(folder)), len(lanes_in(state))
     try:
         found = session.read.format("state-metadata").load(folder).collect()
         ours = {row["operatorId"]: row["numPartitions"] for row in found if _OPERATOR in row["operatorName"]}
-        if len(ours) != 1:
-            raise UsageError(
-                f"the checkpoint {folder} has {len(ours)} operators like weft.match, so that it is not known which is "
-                "meant: use a new one for another program"
-            )
+        _check_single(folder, len(ours))
         ((operator, partitions),) = ours.items()
         return read_stand(session, folder, operator), int(partitions)
     except (PySparkException, ValueError) as error:
         raise UsageError(f"the checkpoint {folder} cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def _check_single(folder: str, operators: int) -> None:
+    if operators != 1:
+        raise UsageError(
+            f"the checkpoint {folder} has {operators} operators like weft.match, so that it is not known which is "
+            "meant: use a new one for another program"
+        )

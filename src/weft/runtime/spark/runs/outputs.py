@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from weft.errors import UsageError
 from weft.runtime.spark.connections.addresses import KafkaAddress, is_connection, sink_address
 from weft.runtime.spark.connections.writers import MatchWriter, TableWriter, TopicWriter
+from weft.runtime.spark.lanes.trigger import TriggerWork
 from weft.runtime.spark.runs.agreement import read_note
 from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.runs.sink import FileSink
+from weft.runtime.spark.runs.sink_parts import PACKED, SinkWork, write_trigger
+from weft.runtime.spark.shipping import mapped
+from weft.runtime.spark.streams.file_state import by_lane
+
+
+def written_stream(runs: DataFrame, work: TriggerWork, sink: SinkWork) -> DataFrame:
+    """The runs of a stream matched by lane, with their output written; the rows are what the driver is told."""
+    columns = StructType([StructField(PACKED, BinaryType())])
+    return mapped(by_lane(runs, work.job), partial(write_trigger, work=work, sink=sink), columns, "weft_match")
 
 
 def sink_of(options: RunOptions, query_names: Sequence[str]) -> FileSink:

@@ -42,6 +42,7 @@ from weft.runtime.spark.jobs.generations import (
 )
 from weft.runtime.spark.jobs.handover import Move
 from weft.runtime.spark.jobs.job import Job, job_of, limited, successive_job
+from weft.runtime.spark.lanes.trigger import TriggerWork
 from weft.runtime.spark.runs.agreement import (
     NEW_RUN,
     agreed,
@@ -58,13 +59,13 @@ from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, is_passing,
 from weft.runtime.spark.runs.inputs import inputs_of, session_settings
 from weft.runtime.spark.runs.moving import moves_of
 from weft.runtime.spark.runs.options import RunOptions
-from weft.runtime.spark.runs.outputs import sink_of
+from weft.runtime.spark.runs.outputs import sink_of, written_stream
 from weft.runtime.spark.runs.ownership import Ownership
-from weft.runtime.spark.runs.seeds import read_stand
+from weft.runtime.spark.runs.seeds import last_commit, read_files, state_folder
 from weft.runtime.spark.runs.stopping import stop_query
 from weft.runtime.spark.runs.warning import warners
-from weft.runtime.spark.session import cores, spark_session, start_workers
-from weft.runtime.spark.streams.streaming import packed_run_stream
+from weft.runtime.spark.session import STATELESS_SETTINGS, cores, spark_session, start_workers
+from weft.runtime.spark.streams.starting import settings
 from weft.runtime.store.pages import FORMAT as LAYOUT
 from weft.runtime.watching.triggers import Trigger
 from weft.stored import canonical_text
@@ -134,13 +135,15 @@ class ContinuousRun:
         partitions = inputs.partitions(session, options)
         self._names.update(inputs.names(partitions))
         lateness = inputs.lateness(options, self._program.time_unit, partitions)
-        matches = packed_run_stream(inputs.runs(session, stream, job, options, last=last), job, lateness)
-        writer = matches.writeStream.foreachBatch(self._sink.write).queryName("weft")
+        work = TriggerWork(job, lateness, str(state_folder(options.checkpoint)))
+        output = written_stream(inputs.runs(session, stream, job, options, last=last), work, self._sink.work)
+        writer = output.writeStream.foreachBatch(self._sink.write).queryName("weft")
         checkpoint = str(Path(options.checkpoint).absolute() / "spark")
         self._sink.begin()
         remove_unfinished(options.checkpoint)
         every = options.every if options.until == "stopped" else None
-        return started(writer.option("checkpointLocation", checkpoint), every)
+        with settings(session, STATELESS_SETTINGS):
+            return started(writer.option("checkpointLocation", checkpoint), every)
 
     @property
     def _told(self) -> list[AnyQuery]:
@@ -304,7 +307,7 @@ class ContinuousRun:
                 return replace(job, lanes=before[0].lanes)
             return successive_job(job, self._program, before, None)  # in the form in which it began
         self._check_adapts()
-        stand = read_stand(session, f"{checkpoint}/spark")
+        stand = read_files(state_folder(checkpoint), last_commit(f"{checkpoint}/spark"))
         before = handed_over(before, stand.gone)
         after = self._succeeded(before, kept, wanted, moves, stand.trigger)
         note(checkpoint, {**mine, "generations": [own.to_plain() for own in after.generations]})

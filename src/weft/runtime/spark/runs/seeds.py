@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 
 from weft.runtime.spark.jobs.job import Seed
 from weft.runtime.spark.lanes.state import HEAD, RECORD, RUN, seed_of
+from weft.runtime.spark.lanes.state_files import LaneFiles, lanes_in
+from weft.runtime.spark.runs.checkpoint_files import numbers_in
 
 
 class Stand(NamedTuple):
@@ -21,6 +23,26 @@ class Stand(NamedTuple):
     trigger: int
     gone: Mapping[int, frozenset[int]]  # queries by lane
     record: str | None = None  # see `Job`
+
+
+def state_folder(checkpoint: str) -> Path:
+    """Where the lanes of a run keep their state."""
+    return Path(checkpoint).absolute() / "weft" / "lanes"
+
+
+def last_commit(place: str) -> int:
+    """The last completed trigger by Spark's checkpoint."""
+    return numbers_in(Path(place) / "commits")[-1]
+
+
+def read_files(folder: Path, trigger: int) -> Stand:
+    """What the lanes know of the stream after a trigger, by their state files."""
+    pages = {
+        (lane, name): page
+        for lane in lanes_in(folder)
+        for name, page in LaneFiles(folder / str(lane), trigger + 1, new=True).items()
+    }
+    return stand_of(pages)
 
 
 def read_stand(session: SparkSession, place: str, operator: int = 0) -> Stand:

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import UsageError
 from weft.runtime.data.shape import Shape
-from weft.runtime.spark.columns import output_columns
 from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.connections.writers import MatchWriter
 from weft.runtime.spark.lanes.collected import in_match_order
-from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, share_out, write_whole
+from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, unpack_told, write_whole
 from weft.runtime.spark.runs.warning import Unreadable
-from weft.runtime.spark.schema import output_schema
 from weft.runtime.watching.left_out import of_these
 from weft.runtime.watching.triggers import Standing, Trigger
 
@@ -80,6 +77,11 @@ class FileSink:
         return self._work.form == "parquet"
 
     @property
+    def work(self) -> SinkWork:
+        """What tasks must know of it."""
+        return self._work
+
+    @property
     def folder(self) -> Path:
         """Where the matches go."""
         return self._matches
@@ -114,13 +116,12 @@ class FileSink:
             )
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write the output of one trigger, which is packed: few matches here, in one file, and many in the tasks."""
+        """Write what tasks tell of one trigger: few matches here, in one file; many are in files of the tasks."""
         started = time.perf_counter()
         self.check()
         self._require_folders()
         work = self._work
-        output = to_arrow(frame.mapInArrow(partial(share_out, work=work, batch=batch), output_columns(work.shape)))
-        matches, rejects, rest = work.divided(output.cast(output_schema(work.shape)))
+        matches, rejects, rest = work.divided(unpack_told(to_arrow(frame), work.shape))
         told = [json.loads(text) for text in rest[work.told].to_pylist()]
         parts = [one["part"] for one in told if "part" in one]
         self.check()  # the work may have taken long, and another may have taken over meanwhile

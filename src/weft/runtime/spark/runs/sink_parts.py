@@ -25,10 +25,12 @@ from weft.runtime.data import blocks
 from weft.runtime.data.shape import MATCH_SCHEMA, Shape
 from weft.runtime.spark.kernels import settle_worker
 from weft.runtime.spark.lanes.collected import in_match_order
+from weft.runtime.spark.lanes.trigger import TriggerWork
 from weft.runtime.spark.schema import as_output, counters_as_output, output_schema
 from weft.runtime.writing.match_lines import json_lines
 
 UNFINISHED = ".unfinished"
+PACKED = "packed"  # the column of what tasks tell the driver
 _RECORD = re.compile(r"kafka:(?P<topic>[^/:]+)/(?P<partition>\d+)(?::(?P<offset>\d+))?")  # the place of a record
 REJECT_NAMES = ["id", "start", "end", "reason"]
 
@@ -85,14 +87,28 @@ def _reject_line(row: dict[str, object]) -> str:
     return json.dumps({**place, "reason": row["reason"], "event": event}, ensure_ascii=False) + "\n"
 
 
-def share_out(batches: Iterable[pa.RecordBatch], work: SinkWork, batch: int) -> Iterator[pa.RecordBatch]:
-    """In a task: packed rows of the output; those that go to the driver, and notes of the files that were written."""
+def write_trigger(batches: Iterator[pa.RecordBatch], work: TriggerWork, sink: SinkWork) -> Iterator[pa.RecordBatch]:
+    """In a task: match the runs of a trigger and write its output; what the driver is told, packed into one row."""
     settle_worker()
+    told = list(share_out(work.rows(batches), sink, work.trigger))
+    if told:
+        rows = pa.Table.from_batches(told).combine_chunks().to_batches()
+        yield pa.record_batch([pa.array(map(blocks.packed_rows, rows), pa.binary())], [PACKED])
+
+
+def unpack_told(packed: pa.Table, shape: Shape | None) -> pa.Table:
+    """Rows of the output that `write_trigger` packed."""
+    batches = [blocks.unpacked_rows(data.as_buffer()) for data in packed.column(PACKED)]
+    return pa.Table.from_batches(batches, output_schema(shape))
+
+
+def share_out(batches: Iterable[pa.RecordBatch], work: SinkWork, batch: int) -> Iterator[pa.RecordBatch]:
+    """In a task: of the output's rows those that go to the driver, and notes of the files that were written."""
     own = MATCH_SCHEMA if work.shape is None else work.shape.schema
     matches = Parts(work, Path(work.matches), f"matches-{batch:08d}", work.form, work.match_file, _by_query)
     rejects = Parts(work, Path(work.rejects), f"rejects-{batch:08d}", "jsonl", work.reject_file, _by_lateness)
-    for packed in (data for part in batches for data in part.column(0)):
-        found, wrong, rest = work.divided(blocks.unpacked_rows(packed.as_buffer()))
+    for rows in batches:
+        found, wrong, rest = work.divided(rows)
         matches.add(found)
         rejects.add(wrong)
         yield from rest.to_batches()

@@ -1,14 +1,13 @@
-"""Whether the state that Spark keeps in a checkpoint is whole: by checksums beside its files, and what they name."""
+"""Whether the files of a checkpoint are whole: Spark's by the checksums beside them, those of lanes by their own."""
 
 from __future__ import annotations
 
-import json
 import struct
-import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from weft.runtime.spark.lanes.state_files import DamagedState, is_known, lanes_in, read_state_file, state_names
 from weft.runtime.spark.runs.checkpoint_files import DamagedFile, check_logs, numbers_in
 
 _CHECKSUMS = struct.Struct(">4sI")  # of Hadoop's: what they are, and the bytes that each is of
@@ -22,10 +21,10 @@ def find_damage(checkpoint: str) -> str | None:
         check_logs(checkpoint)
         for path in sorted((folder / "spark").rglob("*")):
             if path.is_file() and not path.name.startswith("."):
-                problem = _checksum_problem(path) or _archive_problem(path)
+                problem = _checksum_problem(path)
                 if problem:
                     return f"{path.relative_to(folder)} {problem}"
-        return next(_missing(folder), None) or next(_lost(folder), None)
+        return next(_state_problems(folder), None) or next(_lost(folder), None)
     except DamagedFile as problem:
         return str(problem)
     except OSError as problem:
@@ -47,40 +46,6 @@ def _checksum_problem(path: Path) -> str | None:
     return None if found == wanted else "has a wrong checksum"
 
 
-def _archive_problem(path: Path) -> str | None:
-    """What is wrong with a snapshot of the state: it is an archive, and names files that are kept beside it."""
-    if path.suffix != ".zip":
-        return None
-    try:
-        with zipfile.ZipFile(path) as archive:
-            bad = archive.testzip()
-            if bad is not None:
-                return f"has a part that is not whole ({bad})"
-            texts = [archive.read(name).decode(errors="replace") for name in archive.namelist() if "metadata" in name]
-    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError):
-        return "is not a whole archive"
-    for named, size in _kept_beside(texts):
-        kept = path.parent / "SSTs" / named
-        if not kept.is_file():
-            return f"needs SSTs/{named}, which is missing"
-        if size is not None and kept.stat().st_size != size:
-            return f"needs SSTs/{named}, which is not whole"
-    return None
-
-
-def _kept_beside(texts: list[str]) -> Iterator[tuple[str, int | None]]:
-    for text in texts:
-        for line in text.splitlines():
-            try:
-                found = json.loads(line)
-            except ValueError:
-                continue
-            for file in found.get("sstFiles", ()) if isinstance(found, dict) else ():
-                name = file.get("dfsSstFileName")
-                if name:
-                    yield str(name), file.get("sizeBytes")
-
-
 def _lost(folder: Path) -> Iterator[str]:
     """Files of which only the checksums are left."""
     for sums in sorted((folder / "spark").rglob(".*.crc")):
@@ -89,15 +54,16 @@ def _lost(folder: Path) -> Iterator[str]:
             yield f"{path.relative_to(folder)} is missing"
 
 
-def _missing(folder: Path) -> Iterator[str]:
-    """Partitions of the state without a file of the trigger that was committed last."""
+def _state_problems(folder: Path) -> Iterator[str]:
+    """State files that are not whole, and lanes without the state after the trigger that was committed last."""
     commits = numbers_in(folder / "spark" / "commits")
-    operators = folder / "spark" / "state"
-    if not commits or not operators.is_dir():
-        return
-    wanted = commits[-1] + 1
-    for store in (path for path in operators.glob("*/*") if path.is_dir() and path.name.isdigit()):
-        files = [path for path in store.rglob("*") if path.suffix in (".zip", ".changelog", ".delta", ".snapshot")]
-        newest = max((int(path.name.split(".")[0].split("_")[0]) for path in files), default=0)
-        if newest < wanted:
-            yield f"{store.relative_to(folder)} has no state of trigger {commits[-1]}"
+    lanes = folder / "weft" / "lanes"
+    for lane in lanes_in(lanes):
+        names = state_names(lanes / str(lane))
+        for name in names.values():
+            try:
+                read_state_file(lanes / str(lane) / name)
+            except DamagedState as problem:
+                yield f"weft/lanes/{lane}/{name} {problem}"
+        if commits and not is_known(lanes / str(lane), commits[-1]):
+            yield f"weft/lanes/{lane} has no state of trigger {commits[-1]}"

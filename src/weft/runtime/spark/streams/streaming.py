@@ -1,4 +1,4 @@
-"""Matching a stream on Spark: the same runs and lanes as in batch, with each lane's state in Spark's state store."""
+"""Matching a stream on Spark: the same runs and lanes as in batch; state in files, or in Spark's state store."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from weft.runtime.spark.kernels import send_kernels
 from weft.runtime.spark.lanes.processor import NO_EVENTS, LaneProcessor, unpack_output
 from weft.runtime.spark.packing.frames import run_frame
 from weft.runtime.spark.session import own_python
+from weft.runtime.spark.streams.file_state import AUTO, LEFT_OUT, keeps_files, match_in_files
 from weft.runtime.spark.streams.listening import listener_of
 from weft.runtime.spark.streams.starting import packed_column, watch_starts
 from weft.runtime.spark.watermark import Lateness
 
-LEFT_OUT = ("shed", "sampled", "dropped")  # by a budget, or where there is too much
 COUNTED = ("matches", "late", "unreadable", "events", "held", "state_bytes", "changes", "changes_refused", *LEFT_OUT)
 _observed = count(1)  # two observations of one query must not have one name
 _WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
@@ -38,27 +38,32 @@ def match_stream(
     *,
     warns: bool = False,
     kafka: KafkaFrame | None = None,
+    state: str = AUTO,
 ) -> DataFrame:
     """Matches and rejects (rows of OUTPUT_SCHEMA) of a streaming DataFrame.
 
     An event waits until the watermark has passed its end: Spark's, if the frame has one on its time column,
     else the largest time seen less `delay` ticks. Arrival order is that of triggers, partitions and rows.
     `warns`: warn about rejects while the stream runs. `kafka`: the frame has Kafka's records.
+    `state`: where lanes keep it.
     """
     lateness = lateness_of(schema, job, delay) if kafka is None else kafka.lateness(job, delay)
     runs = run_frame(frame, job, schema) if kafka is None else kafka.runs(job)
-    packed = packed_run_stream(runs, job, lateness)
-    with own_python(frame.sparkSession):
-        output = packed.mapInArrow(unpack_output, output_columns(job.shape))
     number = next(_observed)
     name = "weft" if number == 1 else f"weft_{number}"
     if warns and hasattr(frame, "_jdf"):  # of Spark Connect the progress tells
         listener_of(frame.sparkSession).names.add(name)
+    if keeps_files(frame, state, lateness):
+        output, counts = match_in_files(runs, job, lateness)
+        return output.observe(name, *counts)
+    packed = packed_run_stream(runs, job, lateness)
+    with own_python(frame.sparkSession):
+        output = packed.mapInArrow(unpack_output, output_columns(job.shape))
     return observed(with_watermark(output, job) if lateness.by_spark else output, name, left_out=job.left_out)
 
 
 def packed_run_stream(runs: DataFrame, job: Job, lateness: Lateness) -> DataFrame:
-    """The same, with many rows of the output packed into each."""
+    """The output of lanes with their state in Spark's store, many rows packed into each."""
     column = packed_column(job.partitions or len(job.lanes))
     kind = StructType([StructField(column, BinaryType())])
     with own_python(runs.sparkSession):

@@ -1,0 +1,78 @@
+"""State files of lanes: a trigger that is tried again starts from the one before; long chains are made complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark")
+
+from weft.errors import UsageError
+from weft.runtime.spark.lanes import state_files
+from weft.runtime.spark.lanes.state_files import LaneFiles, note_empty, state_names
+
+
+def run_trigger(folder: Path, trigger: int, changes: dict[str, bytes | None]) -> None:
+    files = LaneFiles(folder, trigger)
+    for name, page in changes.items():
+        if page is None:
+            files.remove(name)
+        else:
+            files.put(name, page)
+    files.commit()
+
+
+CHANGES = st.dictionaries(st.sampled_from("abcd"), st.none() | st.binary(max_size=40), max_size=4)
+ATTEMPTS = st.lists(st.lists(CHANGES, min_size=1, max_size=3), max_size=12)  # of each trigger, the last one counts
+
+
+@settings(max_examples=60, deadline=None)
+@given(ATTEMPTS, st.integers(1, 4), st.sampled_from([0, 60]))
+def test_pages_are_those_of_the_last_attempt_of_each_trigger(
+    tmp_path_factory: pytest.TempPathFactory, triggers: list[list[dict[str, bytes | None]]], longest: int, small: int
+) -> None:
+    folder = tmp_path_factory.mktemp("lanes") / "3"
+    expected: dict[str, bytes] = {}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(state_files, "LONGEST_CHAIN", longest)
+        patched.setattr(state_files, "SMALL", small)
+        for number, attempts in enumerate(triggers):
+            for changes in attempts:
+                assert dict(LaneFiles(folder, number).items()) == expected
+                run_trigger(folder, number, changes)
+            expected |= {name: page for name, page in attempts[-1].items() if page is not None}
+            expected = {name: page for name, page in expected.items() if attempts[-1].get(name, page) is not None}
+        found = LaneFiles(folder, len(triggers))
+        assert dict(found.items()) == expected
+        assert {name: found.get(name) for name in "abcd"} == {name: expected.get(name) for name in "abcd"}
+
+
+def test_files_that_nobody_needs_are_removed(tmp_path: Path) -> None:
+    for trigger in range(200):
+        run_trigger(tmp_path / "1", trigger, {"head": b"%d" % trigger})
+    assert len(list((tmp_path / "1").iterdir())) <= 2 * state_files.LONGEST_CHAIN + 1
+    assert dict(LaneFiles(tmp_path / "1", 200).items()) == {"head": b"199"}
+    assert dict(LaneFiles(tmp_path / "1", 199).items()) == {"head": b"198"}
+
+
+def test_triggers_without_rows_leave_the_state_as_it_was(tmp_path: Path) -> None:
+    note_empty(tmp_path, 0)
+    run_trigger(tmp_path / "1", 1, {"head": b"x"})
+    for trigger in (2, 3):
+        note_empty(tmp_path, trigger)
+    assert dict(LaneFiles(tmp_path / "1", 4).items()) == {"head": b"x"}
+
+
+def test_a_trigger_whose_output_was_not_taken_is_noticed(tmp_path: Path) -> None:
+    run_trigger(tmp_path / "1", 0, {"head": b"x"})
+    with pytest.raises(UsageError, match="has no state of trigger 1"):
+        LaneFiles(tmp_path / "1", 2)
+    with pytest.raises(UsageError, match="has no state of trigger 1"):
+        LaneFiles(tmp_path / "1", 2, new=True)
+    assert not state_names(tmp_path / "2")
+    with pytest.raises(UsageError, match="has no state of trigger 1"):
+        LaneFiles(tmp_path / "2", 2)
+    assert not dict(LaneFiles(tmp_path / "2", 2, new=True).items())
