@@ -14,7 +14,7 @@ import pytest
 
 import weft
 from weft.api import compile_with_findings
-from weft.connectors.saved import ABOUT, SUM
+from weft.connectors.saved import ABOUT, SUM, checksum
 from weft.errors import InputError, UsageError
 
 PROGRAMS = {
@@ -138,11 +138,17 @@ def test_parts_may_not_be_missing_or_of_another_file(saved: bytes, tmp_path: Pat
     assert tried(tmp_path / "other", archive_of({**parts, "pages/matcher/more": b"x"})) is None
 
 
-def test_what_has_no_sum_yet_is_refused_when_it_is_edited(saved: bytes, tmp_path: Path) -> None:
-    """As the first files of 0.1.0: nothing but our errors comes of whatever JSON says."""
+def test_a_file_without_a_checksum_is_refused(saved: bytes, tmp_path: Path) -> None:
     parts = parts_of(saved)
     del parts[SUM]
-    assert tried(tmp_path / "other", archive_of(parts))
-    changed = [edited(parts[ABOUT], Random(SEED * 7_000_003 + number)) for number in range(CASES)]
-    found = [loaded(tmp_path / "other", archive_of({**parts, ABOUT: about})) for about in changed]
+    assert tried(tmp_path / "other", archive_of(parts)) is None
+
+
+def test_edited_files_with_a_renewed_checksum_raise_only_our_errors(saved: bytes, tmp_path: Path) -> None:
+    parts = parts_of(saved)
+    del parts[SUM]
+    found = []
+    for number in range(CASES):
+        changed = {**parts, ABOUT: edited(parts[ABOUT], Random(SEED * 7_000_003 + number))}
+        found.append(loaded(tmp_path / "other", archive_of({**changed, SUM: checksum(changed)})))
     assert found.count(None) > CASES // 2

@@ -25,7 +25,7 @@ def write_saved(
     how = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with opened(path) as target, zipfile.ZipFile(target, "w", how, compresslevel=1) as archive:
         parts = {ABOUT: json.dumps(about).encode(), **{PAGES + name: page for name, page in sorted(pages.items())}}
-        for name, part in {**parts, SUM: _sum(parts)}.items():
+        for name, part in {**parts, SUM: checksum(parts)}.items():
             archive.writestr(name, part)
 
 
@@ -45,13 +45,13 @@ def read_saved(path: str | Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     ):
         raise InputError(f"{path} is no saved program, or it is damaged: save it again with live.save(path)") from None
     given = parts.pop(SUM, None)
-    if not isinstance(about, dict) or given != _sum(parts):
+    if not isinstance(about, dict) or given != checksum(parts):
         raise InputError(f"{path} is damaged: what is in it has been changed since live.save(path) wrote it")
     return about, {name.removeprefix(PAGES): part for name, part in parts.items() if name.startswith(PAGES)}
 
 
-def _sum(parts: Mapping[str, bytes]) -> bytes:
-    """A checksum of all parts and names: each part has its own in the archive, but who edits it renews that."""
+def checksum(parts: Mapping[str, bytes]) -> bytes:
+    """Return the checksum of all parts with their names; that of each part in the archive is renewed by an edit."""
     whole = hashlib.blake2b(digest_size=32)
     for name, part in sorted(parts.items()):
         whole.update(f"{len(name.encode())} {name} {len(part)} ".encode())

@@ -78,7 +78,7 @@ def test_shared_beginnings_find_what_is_meant(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(layers, "keyed_sequence", lambda situation: None)
     seen: Counter[str] = Counter()
 
-    @some(60)
+    @some(120)
     @given(alike(), block_streams(), st.integers(1, 20), st.integers(0, 1))
     def check(text: str, events: list[EventDict], size: int, early: int) -> None:
         case = case_of(text, events, size)
@@ -97,7 +97,7 @@ def test_shared_beginnings_find_what_is_meant(monkeypatch: pytest.MonkeyPatch) -
 def test_beginnings_by_key_find_what_is_meant() -> None:
     """A beginning may be a sequence by key, for which there is a kernel of its own."""
 
-    @some(20)
+    @some(40)
     @given(alike(), block_streams(), st.integers(1, 20))
     def check(text: str, events: list[EventDict], size: int) -> None:
         case = case_of(text, events, size)
@@ -137,7 +137,7 @@ def test_what_rates_choose_finds_what_is_meant() -> None:
     """Through the public functions, rewritten or not: the same matches with the same ids in the same order."""
     fired: Counter[str] = Counter()
 
-    @some(30)
+    @some(60)
     @given(alike(), block_streams())
     def check(text: str, events: list[EventDict]) -> None:
         program = case_of(text, events, 6).program

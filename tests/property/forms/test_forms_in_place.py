@@ -96,7 +96,7 @@ def test_rules_take_their_look_backs_in_other_orders() -> None:
     seen: Seen = Counter()
     programs = st.one_of(look_backs(), look_backs(), texts(rule_sets(3)), alike(3))
 
-    @some(60)
+    @some(120)
     @given(programs, rule_streams(max_size=16), st.integers(0, 1 << 30))
     def each(text: str, events: list[EventDict], seed: int) -> None:
         check(compile_text(text, language="tesla")[0], events, seed, turned, seen)
@@ -132,7 +132,7 @@ def shuffled(query: AnyQuery, program: Program, dice: Random) -> AnyQuery:
 def test_conditions_are_tested_in_other_orders() -> None:
     seen: Seen = Counter()
 
-    @some(75)
+    @some(150)
     @given(conditioned(), streams(max_size=12), st.integers(0, 1 << 30))
     def each(program: Program, events: list[EventDict], seed: int) -> None:
         check(program, events, seed, shuffled, seen)
@@ -164,7 +164,7 @@ def test_sequences_are_split_in_other_ways(monkeypatch: pytest.MonkeyPatch, by_k
         monkeypatch.setattr(layers, "keyed_sequence", lambda situation: None)
     seen: Seen = Counter()
 
-    @some(40)
+    @some(80)
     @given(block_patterns(("sequence",)), block_streams(20), st.integers(0, 1 << 30))
     def each(text: str, events: list[EventDict], seed: int) -> None:
         check(compile_text(text, language="epn")[0], events, seed, split, seen)
@@ -179,7 +179,7 @@ def test_beginnings_are_shared_and_not_any_more(monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setattr(layers, "keyed_sequence", lambda situation: None)
     seen: Seen = Counter()
 
-    @some(50)
+    @some(100)
     @given(patterns_alike(), block_streams(40), st.integers(0, 1 << 30))
     def each(text: str, events: list[EventDict], seed: int) -> None:
         check(compile_text(text, language="epn")[0], events, seed, shared, seen)

@@ -76,7 +76,7 @@ def check(program: Program, rates: Mapping[str, float], events: list[dict[str, o
         assert [match.id for match in engine] == [match.id for match in meant]
 
 
-@some(75)
+@some(150)
 @given(chain_texts(), RATES, st.lists(chain_streams(), min_size=2, max_size=2))
 def test_chains(text: str, rates: dict[str, float], streams: list[list[dict[str, object]]]) -> None:
     RAN.add("chains")
@@ -86,7 +86,7 @@ def test_chains(text: str, rates: dict[str, float], streams: list[list[dict[str,
             check(program, rates, events)
 
 
-@some(20)
+@some(40)
 @given(union_texts(), RATES, chain_streams())
 def test_unions(text: str, rates: dict[str, float], events: list[dict[str, object]]) -> None:
     RAN.add("unions")
@@ -95,7 +95,7 @@ def test_unions(text: str, rates: dict[str, float], events: list[dict[str, objec
     check(program, rates, events)
 
 
-@some(30)
+@some(60)
 @given(st.one_of(eql_programs(), step_programs()), RATES, composite_streams())
 def test_any_program(text: str, rates: dict[str, float], events: list[dict[str, object]]) -> None:
     RAN.add("any")
@@ -116,7 +116,7 @@ JOINS = st.tuples(
 )
 
 
-@some(40)
+@some(80)
 @given(JOINS, RATES, rule_streams(max_size=16))
 def test_joins(joins: tuple[str, list[str], str], rates: dict[str, float], events: list[dict[str, object]]) -> None:
     RAN.add("joins")
@@ -143,7 +143,7 @@ def look_backs(draw: st.DrawFn) -> str:
     return "\n".join([text, *draw(st.sampled_from([[], [], [reader]]))])
 
 
-@some(30)
+@some(60)
 @given(st.one_of(look_backs(), look_backs(), texts(rule_sets(3))), OFTEN, rule_streams(max_size=14))
 def test_rules(text: str, rates: dict[str, float], events: list[dict[str, object]]) -> None:
     RAN.add("rules")
@@ -152,7 +152,7 @@ def test_rules(text: str, rates: dict[str, float], events: list[dict[str, object
     check(program, rates, events)
 
 
-@some(20)
+@some(40)
 @given(examples())
 def test_regular_patterns(example: Example) -> None:
     RAN.add("regular")

@@ -136,7 +136,7 @@ def test_a_restart_keeps_the_turn() -> None:
         ("SELECT MAX * FROM S WHERE A+ ; B WITHIN 1 DAY", "keeps few matches of an event .MAX"),
         ("SELECT NEXT * FROM S WHERE A+ ; B WITHIN 1 DAY", "keeps few matches of an event .NEXT"),
         ("SELECT * FROM S WHERE A+ ; B WITHIN 1 DAY LIMIT 3", "keeps few matches of an event .LIMIT"),
-        ("SELECT b FROM S WHERE A+ AS a ; B AS b FILTER a[x] = b[x] WITHIN 1 DAY", "leaves out what tells"),
+        ("SELECT b FROM S WHERE A+ AS a ; B AS b FILTER a[x] = b[x] WITHIN 1 DAY", "omits variables that distinguish"),
         (
             "SELECT * FROM S WHERE A+ AS a ; B AS b FILTER a[x] = b[x] WITHIN 1 DAY CONSUME BY ANY",
             "does not know whether others keep one",

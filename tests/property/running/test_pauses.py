@@ -27,7 +27,7 @@ SOME = some(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def impatient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels pause as soon as they have looked at so many."""
     for module in (chains, joining, rules, stage):
-        monkeypatch.setattr(module, "PATIENCE", request.param)
+        monkeypatch.setattr(module, "INTERRUPT_CHECK_EVERY", request.param)
 
 
 def check(program: Program, events: list[EventDict]) -> None:
