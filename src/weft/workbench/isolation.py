@@ -26,6 +26,7 @@ from weft.errors import UsageError, WeftError
 
 Result = TypeVar("Result")
 LOOK = 0.05  # seconds between two looks whether anybody still waits
+START_TIMEOUT_S = 60.0  # until a new process is ready: loading libraries is not part of a job's time
 HEADER = struct.Struct(">Q")
 _CHILD = "import sys; sys.path[:] = {path!r}; from weft.workbench.worker import main; main({memory})"
 
@@ -119,6 +120,7 @@ class _Worker:
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
+        self._ready = threading.Event()
         code = _CHILD.format(path=sys.path, memory=memory)
         self._process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -134,8 +136,10 @@ class _Worker:
         found: list[bytes] = []
         reader = threading.Thread(target=self._exchange, args=(pickle.dumps(job), found), daemon=True)
         reader.start()
-        deadline = time.monotonic() + seconds
+        deadline, is_started = time.monotonic() + START_TIMEOUT_S, False
         while reader.is_alive():
+            if self._ready.is_set() and not is_started:
+                deadline, is_started = time.monotonic() + seconds, True
             if cancelled.is_set():
                 raise CancelledError("the client no longer waits for this")
             if time.monotonic() > deadline:
@@ -155,6 +159,8 @@ class _Worker:
         try:
             pipe_in.write(HEADER.pack(len(job)) + job)
             pipe_in.flush()
+            if not self._ready.is_set() and pipe_out.read(HEADER.size) == HEADER.pack(0):
+                self._ready.set()
             header = pipe_out.read(HEADER.size)
             if len(header) == HEADER.size:
                 (size,) = HEADER.unpack(header)

@@ -21,6 +21,8 @@ def main(memory: int) -> None:
     os.dup2(2, 1)  # what is printed is no answer
     _load()
     limit_memory(memory)
+    answers.write(HEADER.pack(0))  # ready
+    answers.flush()
     waiting = threading.Semaphore(0)
     given: list[bytes] = []
     threading.Thread(target=_read, args=(jobs, given, waiting), daemon=True).start()
