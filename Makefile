@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo web pages pictures test test-fast property soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark torture fuzz kafka versions
+.PHONY: help setup demo web pages pictures test test-fast property soak lint mutants format bench wheel release docs docs-serve clean chaos chaos-spark torture fuzz kafka cluster versions
 .DEFAULT_GOAL := help
 
 help: ## show what can be made
@@ -49,8 +49,11 @@ chaos-spark: $(READY) ## kill processes of runs on a real Spark, 16 times (KILLS
 torture: $(READY) ## everything at once on a real Spark: kills, full disks, second runs, programs, lanes, clocks, formats, rewritten files; MINUTES=60, SEED=…
 	@$(BIN)/python -m tests.chaos.torture --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
-kafka: $(READY) ## a real Kafka broker (needs Java and Maven): round trips, restarts and 20 kills under load; KILLS=… chooses how many, ONLY=… which tests
-	@WEFT_KAFKA=1 WEFT_KILLS=$(or $(KILLS),20) $(BIN)/python -m pytest -q -rs tests/kafka $(if $(ONLY),-k "$(ONLY)")
+kafka: $(READY) ## a real Kafka broker (needs Java and Maven): round trips, restarts and 20 kills under load; KILLS=… chooses how many, ONLY=… which tests, RELEASE=4.1 which Spark
+	@$(if $(RELEASE),PYTEST_ADDOPTS='$(if $(ONLY),-k "$(ONLY)")' WEFT_KILLS=$(or $(KILLS),2) $(PYTHON) tests/releases/run.py --kafka $(RELEASE),WEFT_KAFKA=1 WEFT_KILLS=$(or $(KILLS),20) $(BIN)/python -m pytest -q -rs tests/kafka $(if $(ONLY),-k "$(ONLY)"))
+
+cluster: $(READY) ## a Spark master and three workers on this machine: batch and streams, each loses an executor; KIND=local-cluster lets Spark start them
+	@WEFT_CLUSTER=$(or $(KIND),three) $(BIN)/python -m pytest -q tests/spark/test_cluster.py
 
 fuzz: $(READY) ## read 20,000 mutated files, compile and run 20,000 mutated programs; FUZZ=… chooses how many, SEED=… which
 	@WEFT_FUZZ=$(or $(FUZZ),20000) WEFT_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -q -n 2 tests/fuzz
@@ -81,9 +84,9 @@ release: $(READY) ## build all wheels, check them, and run the demo from each in
 	@$(BIN)/python packaging/wheels.py --demo $(if $(ONLY),--only $(ONLY))
 	@$(BIN)/python -m twine check --strict dist/*.whl
 
-pictures: $(READY) ## make the pictures of the documents anew: the terminal, and speed against Spark SQL and DuckDB
+pictures: $(READY) ## make the pictures of the documents anew: the terminal, and speed against DuckDB, Flink SQL and Spark SQL
 	@$(BIN)/python packaging/recording.py
-	@$(BIN)/weft bench sql peers --plot docs/speed.svg
+	@$(BIN)/weft bench peers sql --plot docs/speed.svg
 
 test-fast: $(READY) ## the tests without Spark, for the inner loop
 	@$(BIN)/python -m pytest -q -n 2 -m "not spark" tests/unit tests/languages tests/golden tests/rules

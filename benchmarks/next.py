@@ -36,11 +36,11 @@ GOALS = {"next": ">= 2.0", "union": ">= 1.15", "mix": "between"}
 
 
 def run(scale: float = 1.0, *, nodes: bool = False) -> list[Row]:
-    """All cases; `scale` multiplies the number of events and of queries. `nodes`: only Figure 11."""
+    """All cases; `scale` multiplies the number of events and of queries. `nodes`: Figure 11 and placed queries."""
     if nodes:
-        from benchmarks.next_nodes import figure_11
+        from benchmarks.next_nodes import executed, figure_11
 
-        return figure_11(scale)
+        return [*figure_11(scale), *executed(scale)]
     stream = list(read_events(poisson(max(20_000, int(400_000 * scale))), columns=()))
     queries = max(5, int(50 * scale))
     rows: list[Row] = []

@@ -198,7 +198,7 @@ async def _offered(url: str, rate: float, first: int, count: int, sent: dict[int
     import httpx
 
     started, done = time.perf_counter(), 0
-    async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as http:
         while done < count:
             due = min(count, int((time.perf_counter() - started) * rate) + 1)
             if due > done:

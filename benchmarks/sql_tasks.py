@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -130,6 +130,20 @@ TASKS = (
         WHERE type = 'CANCEL' AND sale IS NOT NULL AND (bought IS NULL OR bought > sale)
         """,
     ),
+)
+
+# The fourth, with the rows that weft gives: an id, the times, and all attributes of the events.
+WRITTEN = replace(
+    TASKS[3],
+    sql="""
+        SELECT md5(concat_ws(',', s.id, t.id, l.id)) AS id, s.ts AS start, l.ts AS end, struct(s, t, l) AS variables
+        FROM (
+          SELECT struct(type, ts, account, amount, place, id) AS s,
+            lead(struct(type, ts, account, amount, place, id), 1) OVER (PARTITION BY account ORDER BY ts) AS t,
+            lead(struct(type, ts, account, amount, place, id), 2) OVER (PARTITION BY account ORDER BY ts) AS l
+          FROM events)
+        WHERE s.amount < 65 AND t.amount < 65 AND l.amount > 35
+        """,
 )
 
 

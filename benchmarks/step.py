@@ -6,16 +6,20 @@ the whole engine runs from the Arrow table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from benchmarks.calls import calls, quotes, random_quotes
 from benchmarks.measure import Row, cpu_seconds, row
 from benchmarks.merging import stabilisation
+from benchmarks.stages import staged
 from benchmarks.step_lanes import parallel
 
 import weft
+from weft.plan.planner import plan
+from weft.runtime.data import blocks
+from weft.runtime.reading.order import read_events
 
 STOCK = 'topology "T"\nexternal Stock(name: string, price: int) < "stock.jsonl" [500000.0]\n'
 CALL = (
@@ -33,6 +37,10 @@ FRAUD = (
     ";[Eve.fromNo = Alice.toNo && dur < 3600] Call/Alice[Alice.unitPrice > 10]) "
     "+[prev(Eve.accNo) = Eve.accNo && len > 10 && len < 50]"
 )
+PAIRS = (
+    STOCK + "Q(A.name): (Stock/A[A.price > 900] ;[A.price > B.price + 960 && dur < 1000] Stock/B) "
+    "+[prev(A.name) != A.name && len > 3 && len < 9]"
+)
 NEXT, CONJUNCTION, LENGTHS = (50, 500, 5000), (250, 2500, 25000), (10, 100)  # of the document
 
 
@@ -40,7 +48,20 @@ def run(scale: float = 1.0) -> list[Row]:
     """All cases; `scale` multiplies the number of events."""
     count = max(1 << 14, int(1_000_000 * scale))
     alone = [*_whole_queries(count), *_operators(count // 4), *stabilisation(count), *_sharing(count // 8)]
-    return [*alone, *parallel(count // 20)]
+    return [*alone, *parallel(count // 20), *in_stages(count)]
+
+
+def in_stages(count: int) -> Iterator[Row]:
+    """Whole queries with their operators on nodes, where a greedy iteration keeps the whole in one lane."""
+    cases = (
+        ("stock spike", quotes(count), SPIKE),
+        ("mobile fraud", calls(count), FRAUD),
+        ("runs of pairs without a key", random_quotes(count // 10, companies=1000, together=1), PAIRS),
+    )
+    for case, table, text in cases:
+        program = weft.compile(text, language="step")
+        batch = blocks.concat(list(read_events(table, columns=plan(program).columns)))
+        yield from staged(case, program, batch, (2, 4))
 
 
 def _rate(table: pa.Table, text: str, *, repeats: int = 3) -> float:

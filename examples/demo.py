@@ -31,14 +31,12 @@ def show_program(path: Path) -> None:
 
 def find_fraud(folder: Path) -> None:
     """Two tiny payments, then a large one, of the same card within ten minutes: over Parquet, on Spark."""
-    from weft.runtime.spark.session import spark_session
-
     query = HERE / "cards" / "fraud.ceql"
     payments = folder / "payments.parquet"
     show_program(query)
     generate.write(payments, PAYMENTS)
     console.print(f"\nStarting Spark on this machine, then matching {PAYMENTS:,} payments from Parquet …")
-    session = spark_session()
+    session = weft.spark_session()
     started = time.perf_counter()
     frame = weft.match(session.read.parquet(str(payments)), weft.compile(query), positions=True)
     found = sorted(frame.collect(), key=lambda row: (row["end"], row["start"]))

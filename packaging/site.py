@@ -17,6 +17,8 @@ ABOVE = {
     "../CONTRIBUTING.md": "contributing.md",
     "../SECURITY.md": "security.md",
 }
+NAMED_BY_FILE = re.compile(r"\[((?:\.\./|docs/)?\w+\.md)\]\(([^)#]+\.md)")
+STYLE = ".md-grid { max-width: 78rem }"  # room for wide tables
 MADE = {"cli.md": "Command line", "api.md": "Python"}  # pages that are made from the code
 
 
@@ -43,21 +45,31 @@ def on_files(files: Files, config: Any) -> Files:
     for above, name in ABOVE.items():
         text = (ROOT / "docs" / above).resolve().read_text()
         files.append(File.generated(config, name, content=_links_inside(text)))
+    files.append(File.generated(config, "site.css", content=STYLE))
     files.append(File.generated(config, "cli.md", content=command_line()))
     files.append(File.generated(config, "api.md", content=functions()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Point links at files beside the folder to their pages, and at code to the repository.
+    """Point links at files beside the folder to their pages, and at code to the repository; name pages by their titles.
 
     What follows the language of a block (`python spark`) is for the tests that run it.
     """
+    markdown = NAMED_BY_FILE.sub(_titled, markdown)
     markdown = re.sub(r"^```(\w+) .+$", r"```\1", markdown, flags=re.MULTILINE)
     for above, name in ABOVE.items():
         markdown = markdown.replace(f"]({above}", f"]({name}")
     source = f"{config['repo_url']}/blob/main/"
     return re.sub(r"\]\(\.\./(?!\.)([^)]*)\)", lambda link: f"]({source}{link[1]})", markdown)
+
+
+def _titled(link: re.Match[str]) -> str:
+    """Return the beginning of a link that is named by its file, with the title of the page instead."""
+    file = ROOT / "docs" / link[1].removeprefix("docs/")
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    title = next((line[2:] for line in lines if line.startswith("# ")), link[1])
+    return f"[{title}]({link[2]}"
 
 
 def _links_inside(text: str) -> str:

@@ -50,7 +50,7 @@ def growing(scale: float) -> Iterator[Point]:
 def balance(scale: float) -> Iterator[Point]:
     """Figure 6.4: the coefficient of variation of the load of eight units."""
     for name in ("Q2", "Q3"):
-        types = stream(name, max(1024, int(100_000 * scale)))
+        types = stream(name, 1_000_000)  # at any scale: with fewer, some configurations have a large part of all
         lanes = lanes_work(name, "", "rank", types, 8)
         matches = sum(lane.matches for lane in lanes)
         for dealing in DEALINGS:

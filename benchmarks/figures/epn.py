@@ -18,6 +18,7 @@ from weft.tuning.goal import TuningPoint as Reached
 THROUGHPUT, LATENCY = "throughput, events/s", "latency, ms"
 WAYS = {"slot by slot": True, "in blocks": False}
 COEFFICIENT = 3000.0  # of the document
+SLOT_BY_SLOT = 1_500  # events, at any scale: with fewer, hardly any set is complete; the time grows with their cube
 ORDER = ("Table 8", "Table 9", "Table 10", "Table 11")
 
 
@@ -25,7 +26,7 @@ ORDER = ("Table 8", "Table 9", "Table 10", "Table 11")
 def reached(scale: float, way: str, types: int = 8) -> dict[str, Reached]:
     """What each rewriting reaches."""
     plain = WAYS[way]
-    events = max(400, int(1_500 * min(scale, 1))) if plain else max(2_000, int(240_000 * scale))
+    events = SLOT_BY_SLOT if plain else max(2_000, int(240_000 * scale))
     found = {}
     for early in range(types // 2):
         mean = mean_of(early, events, simulated(types), plain=plain, types=types)
@@ -63,7 +64,7 @@ def sensitivity(scale: float, case: str) -> Iterator[Point]:
     """How the rewriting 2:2 changes with rates and IDs."""
     rates, domains, _ = SENSITIVITY[case]
     for way, plain in WAYS.items():
-        events = max(400, int(1_500 * min(scale, 1))) if plain else max(2_000, int(240_000 * scale))
+        events = SLOT_BY_SLOT if plain else max(2_000, int(240_000 * scale))
         for name, own in (("before", simulated()), ("after", simulated(8, rates, domains))):
             mean = mean_of(2, events, own, plain=plain)
             yield Point(f"{THROUGHPUT}, {way}", name, mean.throughput)
@@ -88,24 +89,35 @@ def changed(throughput: str, latency: str) -> Callable[[Curves], bool]:
 
     def holds(curves: Curves) -> bool:
         return all(
-            _goes(curves[f"{what}, slot by slot"][1][1] / curves[f"{what}, slot by slot"][0][1]) in (way, "same")
-            or way == "same"
+            GOES[way](curves[f"{what}, slot by slot"][1][1] / curves[f"{what}, slot by slot"][0][1])
             for what, way in ((THROUGHPUT, throughput), (LATENCY, latency))
         )
 
     return holds
 
 
-def _goes(ratio: float) -> str:
-    return "up" if ratio > 1.05 else "down" if ratio < 0.95 else "same"
+GOES: dict[str, Callable[[float], bool]] = {
+    "up": lambda ratio: ratio > 1.1,
+    "down": lambda ratio: ratio < 0.9,
+    "the same": lambda ratio: 2 / 3 < ratio < 1.5,  # the document calls 26 and 30 ms the same
+}
 
 
 DIRECTIONS = {
-    "Table 8": ("up", "same", (134, 26)),
-    "Table 9": ("same", "up", (98, 45)),
-    "Table 10": ("down", "same", (67, 27)),
+    "Table 8": ("up", "the same", (134, 26)),
+    "Table 9": ("the same", "up", (98, 45)),
+    "Table 10": ("down", "the same", (67, 27)),
     "Table 11": ("up", "down", (127, 11)),
 }  # what throughput and latency do, and the document's values
+BLOCKS = (
+    "The product is the reason: in blocks nothing is tried twice, so that what a split gains and costs is a few "
+    "percent, less than two runs differ by."
+)
+SPLIT = (
+    "The product is the reason: the whole pattern is so cheap while all derived events fit into the window that "
+    "nothing is gained by finding a part of it early."
+)
+SENSITIVE = "The scale is the reason: latency is the CPU time of few sets, which differs more from run to run."
 
 
 def _tables() -> Iterator[Figure]:
@@ -126,6 +138,7 @@ def _tables() -> Iterator[Figure]:
             },
             form="bars",
             log="y",
+            reason=SENSITIVE,
         )
 
 
@@ -144,6 +157,7 @@ FIGURES = (
         },
         form="bars",
         log="y",
+        reason=SPLIT,
     ),
     Figure(
         "epn-table-7",
@@ -159,6 +173,7 @@ FIGURES = (
         },
         form="bars",
         log="y",
+        reason=BLOCKS,
     ),
     Figure(
         "epn-8",
@@ -171,6 +186,7 @@ FIGURES = (
         {"frontier": sorted((rate, ms) for split, (rate, ms) in DOCUMENT.items() if split != "1:3")},
         form="points",
         log="xy",
+        reason=BLOCKS,
     ),
     Figure(
         "epn-9",
@@ -181,6 +197,7 @@ FIGURES = (
         "the whole pattern is beaten in both",
         lambda curves: curves["0:8"][0] not in curves["frontier"],
         form="points",
+        reason=BLOCKS,
     ),
     *_tables(),
 )

@@ -38,6 +38,7 @@ class Figure:
     published: Curves = field(default_factory=dict)
     form: Literal["lines", "bars", "points"] = "lines"
     log: str = ""  # axes with logarithmic scales: x, y or xy
+    reason: str = ""  # why the shape does not hold, where it does not
 
 
 def curves_of(points: Iterable[Point]) -> dict[str, list[tuple[Place, float]]]:

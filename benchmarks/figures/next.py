@@ -87,8 +87,10 @@ def ordered(curves: Curves) -> bool:
 
 def saturates(curves: Curves) -> bool:
     """One sink is the limit for unions, near eighty queries; five are not."""
-    alone = [y for _, y in curves["rewrite+reuse, one sink"]]
-    return ordered(curves) and 40 <= max(alone) <= 120 and curves["rewrite+reuse"][-1][1] > 1.5 * alone[-1]
+    alone, several = dict(curves["rewrite+reuse, one sink"]), dict(curves["rewrite+reuse"])
+    is_flat = alone[15] == alone[20] == alone[40] and 60 <= alone[40] <= 100
+    is_not = several[5] < several[15] < several[40] and several[40] > 2 * alone[40]
+    return ordered(curves) and is_flat and is_not and all(alone[nodes] == several[nodes] for nodes in (1, 5))
 
 
 FIGURES = (

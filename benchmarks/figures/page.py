@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+
+from benchmarks.figures.figure import Figure
+from benchmarks.figures.record import FigureRecord
 
 DOCUMENTS = {
     "next": "NEXT: distributed complex event processing with query rewriting",
@@ -16,28 +18,36 @@ DOCUMENTS = {
 }
 HEAD = """# Experiments
 
-The figures and tables of the five source documents, measured again with weft at scale {scale:g}. Solid lines and bars
-are weft's, dotted lines are values that the documents state; those were measured on other machines, so compare shapes,
-not heights. Tasks, units and cores beyond one are lanes measured one after the other, of which the slowest counts.
-`weft bench figure --list` names the figures, `weft bench figure NAME --scale 1 --out DIR` runs one of them at its full
-size and writes CSV, PNG and SVG, and `weft bench figures` makes this page.
+The figures and tables of the five source documents, measured again with weft at scale {scale:g}, in one run
+{commit}that took {minutes:.0f} minutes. Solid lines and bars are weft's, dotted lines are values that the documents
+state; those were measured on other machines, so compare shapes, not heights. Tasks, units and cores beyond one are
+lanes measured one after the other, of which the slowest counts. `weft bench figure --list` names the figures,
+`weft bench figure NAME --scale 1 --out DIR` runs one of them at its full size and writes CSV, PNG and SVG, and
+`weft bench figures` makes this page.
 
 {held} of {all} have the expected shape here.
 """
 
 
-def write_page(outcomes: Iterable[Any], scale: float, folder: Path, left_out: Iterable[str] = ()) -> Path:
-    """Write the page beside the folder of the figures; it names those that are left out."""
-    done, missing = list(outcomes), ", ".join(left_out)
-    parts = [HEAD.format(scale=scale, held=sum(one.holds for one in done), all=len(done))]
-    if missing:
-        parts.append(f"Not run for this page: {missing}.\n")
-    for document, own in groupby(done, lambda one: one.figure.id.partition("-")[0]):
+def sentence(figure: Figure, holds: bool) -> str:
+    """Which shape was expected, whether it holds, and if not, why."""
+    told = f"Expected: {figure.shape}: {'it holds' if holds else 'it does not hold here'}."
+    return told if holds else f"{told} {figure.reason or 'The reason is not known.'}"
+
+
+def write_page(record: FigureRecord, figures: Sequence[Figure]) -> Path:
+    """Write the page beside the folder of the figures."""
+    commit = f"on commit {record.commit} " if record.commit else ""
+    head = HEAD.format(
+        scale=record.scale, commit=commit, minutes=record.seconds / 60, held=record.held, all=len(figures)
+    )
+    parts = [head]
+    for document, own in groupby(figures, lambda figure: figure.id.partition("-")[0]):
         parts.append(f"## {DOCUMENTS[document]}\n")
-        for one in own:
-            figure = one.figure
+        for figure in own:
+            told = sentence(figure, record.figures[figure.id]["holds"])
             parts.append(f"### {figure.id}: {figure.title}\n")
-            parts.append(f"![{figure.title}]({folder.name}/{figure.id}.svg)\n\n{one.sentence}\n")
-    page = folder.with_name(f"{folder.name}.md")
+            parts.append(f"![{figure.title}]({record.folder.name}/{figure.id}.svg)\n\n{told}\n")
+    page = record.folder.with_name(f"{record.folder.name}.md")
     page.write_text("\n".join(parts), encoding="utf-8")
     return page

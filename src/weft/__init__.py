@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from weft.runtime.limits.shedding import Shed
     from weft.runtime.live.subscriptions import Subscription
     from weft.runtime.reading.arrivals import Heartbeat
+    from weft.runtime.spark.session import spark_session
     from weft.sql_tables.programs import register
     from weft.sql_tables.queries import row_pattern, sql
     from weft.statistics import Statistics
@@ -105,6 +106,7 @@ __all__ = [
     "register",
     "row_pattern",
     "rows",
+    "spark_session",
     "sql",
     "step",
     "timeline",
@@ -156,6 +158,7 @@ _MODULES = {
     "weft.runtime.reading.arrivals": ("Heartbeat",),
     "weft.runtime.live.subscriptions": ("Subscription",),
     "weft.runtime.limits.shedding": ("Shed",),
+    "weft.runtime.spark.session": ("spark_session",),
     "weft.sql_tables.programs": ("register",),
     "weft.sql_tables.queries": ("row_pattern", "sql"),
     "weft.statistics": ("Statistics",),

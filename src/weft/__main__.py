@@ -8,6 +8,7 @@ import atexit
 import gc
 import os
 import sys
+from contextlib import suppress
 
 from weft.cli.interrupts import INTERRUPTED, end_soon_after_interrupt, say_interrupted
 
@@ -24,7 +25,7 @@ def main() -> None:
     try:
         app(prog_name="weft")
     except SystemExit as ended:
-        if ended.code and "pyspark" in sys.modules:
+        if ended.code:
             _leave(ended.code if isinstance(ended.code, int) else 1)
         raise
 
@@ -32,11 +33,13 @@ def main() -> None:
 def _leave(code: int) -> None:
     """Run the exit handlers and end the process immediately.
 
-    Threads of Spark may still run after a failure: one that returns while Python is shutting down aborts the process.
+    Threads of Spark and of Arrow may still run after a failure: one that returns while Python is shutting down aborts
+    the process.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(OSError):  # whoever read it may be gone
+            stream.flush()
     os._exit(code)
 
 

@@ -29,8 +29,8 @@ from weft.plan.partitioning.choice import MANY_LANES
 from weft.runtime.data.events import Rejected
 from weft.runtime.lanes.sharing import LaneCount, Sharing
 from weft.runtime.limits.budgets import Given
-from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
+from weft.runtime.options import FrameOptions, Options
 from weft.runtime.reading.fronts import MAX_JUMP
 from weft.runtime.reading.idleness import IdleAfter
 from weft.schema import Catalog
@@ -147,11 +147,9 @@ def match(
     given = locals()
     check(given, rejects=FLAG, positions=FLAG, schema=None)
     if engines.is_spark_frame(frame) or inputs.paths_of(frame) is not None:
-        names = _names(time, type, order, key)
-        whole, limits = merge_programs(program, language=language), Limits(budget, shed)
-        chosen = chosen_for(whole, optimize, statistics)
-        options = engines.spark_options(given)
-        return engines.match_on_spark(frame, whole, **names, choices=chosen, limits=limits, **options)
+        whole, options = merge_programs(program, language=language), Options.of(given)
+        warn_of_unused(options.choices, whole)
+        return engines.match_on_spark(frame, whole, options, FrameOptions.of(given))
     raise UsageError(
         f"weft.match takes a Spark DataFrame or files, not a {frame.__class__.__name__}: "
         "for data in Python use weft.detect(events, program)"
@@ -196,23 +194,19 @@ def detect(
     Events that cannot be read take no part. Events of live sources (dicts, lists of them, record batches, or a
     `Heartbeat`) are matched as they come, in the order of all sources.
     """
-    check(locals())
-    whole = merge_programs(program, language=language)
-    names = {**_names(time, type, order, key), "arrival": inputs.Arrival(delay or 0, idle_after, max_jump)}
-    how: dict[str, Any] = {
-        "sharing": Sharing(strategy, lanes, threads),
-        "choices": chosen_for(whole, optimize, statistics),
-        "limits": Limits(budget, shed),
-    }
-    start = partial(engines.start, events, whole, engine, **names, **how)
-    again = None if inputs.reads_once(events) else partial(engines.events_here, events, whole, **names)
+    given = locals()
+    check(given)
+    whole, options = merge_programs(program, language=language), Options.of(given)
+    warn_of_unused(options.choices, whole)
+    start = partial(engines.start, events, whole, engine, options)
+    again = None if inputs.reads_once(events) else partial(engines.events_here, events, whole, options)
 
     def report(run: engines.Execution) -> None:
         report_rejected(run.rejected, rejects, stacklevel=6)
         warn_suspicious_data(run, stacklevel=6)
 
     # What is wrong shows now, not when the matches are asked for.
-    drawn = partial(_plan_picture, whole, how["choices"])
+    drawn = partial(_plan_picture, whole, options.choices)
     return Detection(start(), partial(start, showing=True), report, again, (time, type), drawn)
 
 
@@ -245,26 +239,15 @@ def count(
     statistics: Known = None,
 ) -> dict[str, int]:
     """Count the matches of each query, by name, without making match objects."""
-    check(locals())
-    arrival = inputs.Arrival(delay or 0, idle_after, max_jump)
-    names = _names(time, type, order, key)
-    whole, sharing = merge_programs(program, language=language), Sharing(strategy, lanes, threads)
-    chosen = chosen_for(whole, optimize, statistics)
-    run = engines.start(events, whole, engine, **names, arrival=arrival, sharing=sharing, choices=chosen)
+    given = locals()
+    check(given)
+    whole, options = merge_programs(program, language=language), Options.of(given)
+    warn_of_unused(options.choices, whole)
+    run = engines.start(events, whole, engine, options, counting=True)
     counts = run.counts()
     report_rejected(run.rejected, rejects)
     warn_suspicious_data(run)
     return counts
-
-
-def _names(time: str, type: str, order: str | Sequence[str], key: str | Sequence[str]) -> dict[str, Any]:
-    """Which columns have what."""
-    return {"time": time, "type": type, "order": as_columns(order), "key": as_columns(key)}
-
-
-def as_columns(names: str | Sequence[str]) -> tuple[str, ...]:
-    """One or several columns by name."""
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 @described()
@@ -311,24 +294,18 @@ def explain(
     warn_of(findings)
     if any(part.row_patterns for part in parts):
         return stages.show_row_patterns(parts, stage, format)
-    whole, chosen = merge_programs(parts), choices(optimize, statistics)
-    sharing = strategy, engines.counted(Sharing(strategy, lanes), whole, chosen).number or MANY_LANES
+    whole, chosen = merge_programs(parts), Choices.of(optimize, statistics)
     shown = model_of(model) if rates or model else None
-    return stages.show(whole, stage, format, chosen, sharing, shown, nodes)
+    if shown is not None and (lanes, nodes) == (None, None):
+        lanes = "auto"
+    sharing = engines.counted(Sharing(strategy, lanes), whole, chosen, shown)
+    return stages.show(whole, stage, format, chosen, (sharing.strategy, sharing.number or MANY_LANES), shown, nodes)
 
 
-def chosen_for(program: Program, optimize: bool, statistics: Known) -> Choices:
-    """How a program is to run, from what the user says; numbers that fit nothing in it are warned of."""
-    chosen = choices(optimize, statistics)
+def warn_of_unused(chosen: Choices, program: Program) -> None:
+    """Warn about statistics that match nothing in the program."""
     for remark in unused_statistics(program, chosen.statistics):
         warnings.warn(remark, ProgramWarning, stacklevel=callers_level())
-    return chosen
-
-
-def choices(optimize: bool = True, statistics: Known = None) -> Choices:
-    """How a program is to run, from what the user says."""
-    known = Statistics.read(statistics) if isinstance(statistics, str | Path) else statistics
-    return Choices(bool(optimize), known)
 
 
 def merge_programs(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
@@ -17,21 +18,24 @@ from weft.connectors.places import check_folders
 from weft.connectors.uris import as_uri
 from weft.errors import UsageError, did_you_mean
 from weft.input_schemas import check_fit, columns_of
-from weft.inputs import Arrival, open_input, paths_of, spark_input
+from weft.inputs import open_input, paths_of, spark_input
 from weft.optimizer.cost import Costs, resolve_statistics
 from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.plan.operators import Plan
-from weft.plan.parallel.model import model_of
+from weft.plan.parallel.model import Model, model_of
 from weft.plan.parallel.tasks import lanes_for
-from weft.plan.partitioning.choice import AUTO, MANY_LANES
+from weft.plan.partitioning.choice import AUTO, MANY_LANES, families_of
 from weft.plan.partitioning.here import gain_of, may_gain
-from weft.plan.partitioning.splits import Lane
+from weft.plan.partitioning.splits import PLACED, Lane
 from weft.plan.planner import plan
+from weft.plan.properties import columns_without_fields
+from weft.plan.staging.placing import stays_whole
 from weft.runtime.data import blocks
 from weft.runtime.data.events import Rejected
 from weft.runtime.lanes.sharing import Sharing
-from weft.runtime.limits.guarding import NO_LIMITS, Limits
+from weft.runtime.limits.guarding import NO_LIMITS
 from weft.runtime.local import Events, LocalRun
+from weft.runtime.options import USUAL, EventColumns, FrameOptions, Options
 from weft.runtime.watching.measuring import Measure
 from weft.statistics import Statistics
 
@@ -42,7 +46,6 @@ if TYPE_CHECKING:
 
 Engine = Literal["local", "spark", "meaning"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
-ALONE = Sharing()
 KEPT_PLANS = 16
 GAIN = 1.2  # how many times as fast threads must be expected to be, to be used unasked
 
@@ -75,23 +78,17 @@ def start(
     events: Any,
     program: Program,
     engine: str | None = None,
+    options: Options = USUAL,
     *,
-    time: str,
-    type: str,
-    order: Sequence[str] = (),
-    key: Sequence[str] = (),
-    arrival: Arrival | None = None,
-    sharing: Sharing = ALONE,
     showing: bool = False,
-    choices: Choices = DEFAULT,
-    limits: Limits = NO_LIMITS,
+    counting: bool = False,
 ) -> Execution:
     """Set up a run; nothing is read yet. Spark frames are matched on Spark unless an engine is named.
 
-    `sharing`: how the work is shared out. `choices`: how the program is optimised. `showing`: the events of matches
-    are kept for its results. `limits`: what it may take.
+    `showing`: the events of matches are kept for its results. `counting`: matches are only counted.
     """
-    sharing = counted(sharing, program, choices)
+    columns, choices, limits = options.columns, options.choices, options.limits
+    sharing = counted(options.sharing, program, choices, places=limits.is_none)
     engine = engine or ("spark" if is_spark_frame(events) else "local")
     if engine not in ENGINES:
         raise UsageError(f"unknown engine {engine!r}; {did_you_mean(engine, ENGINES)}")
@@ -104,30 +101,35 @@ def start(
     if engine == "spark":
         from weft.runtime.spark.detect import SparkRun  # Spark takes seconds to load, and most runs do without
 
-        if arrival is not None and arrival.is_asked_for:
+        if options.arrival.is_asked_for:
             raise UsageError(
                 "`delay`, `idle_after` and `max_jump` are for engine='local' here: the other engines sort all events"
             )
-        check_input(events, program, None, time, type)
-        given = spark_input(events, program, time=time, type=type)
+        check_input(events, program, None, columns)
+        given = spark_input(events, program, time=columns.time, type=columns.type)
         chosen = _cached_plan(program, sharing.strategy or AUTO, choices, sharing.number or MANY_LANES)
-        return SparkRun(given, chosen, time=time, type=type, order=tuple(order), key=tuple(key), lanes=sharing.number)
-    names: dict[str, Any] = {"time": time, "type": type, "order": order, "key": key}
+        return SparkRun(given, chosen, columns, lanes=sharing.number)
+    names: dict[str, Any] = {**columns.named, "arrival": options.arrival}
     shown = None if showing else frozenset[str]()
     if engine == "meaning":
         if sharing.is_asked_for:
             raise UsageError("`strategy`, `lanes` and `threads` are for engine='local' and engine='spark'")
-        check_input(events, program, None, time, type)
+        check_input(events, program, None, columns)
         # All columns are read unless fields of structs are wanted, which are found by their names.
         wanted = plan(program).columns if _reads_fields(program) else None
         from weft.meaning_run import MeaningRun  # the definition: other engines do without
 
-        return MeaningRun(program, open_input(events, program, **names, columns=wanted, arrival=arrival, shown=shown))
+        return MeaningRun(program, open_input(events, program, **names, columns=wanted, shown=shown))
+    if sharing.strategy == PLACED and not limits.is_none:
+        raise UsageError("budgets and shedding are for queries that run whole: leave out the strategy 'placed'")
     shared = sharing.is_shared_here
     strategy = sharing.strategy or AUTO if shared else None
     chosen = _cached_plan(program, strategy, choices, sharing.lanes_here)
-    check_input(events, program, chosen, time, type)
-    source = open_input(events, program, **names, columns=chosen.columns, arrival=arrival, shown=shown)
+    check_input(events, program, chosen, columns)
+    # Of the only query, results take what `SELECT *` shows from the events that they show.
+    lean = counting or (showing and len(program.queries) == 1)
+    read = columns_without_fields(program.queries, chosen.columns) if lean else chosen.columns
+    source = open_input(events, program, **names, columns=read, shown=shown)
     lanes = chosen.lanes_for(sharing.lanes_here) if shared else ()
     threads = sharing.threads_here
     guard = limits.guard(chosen.queries)
@@ -150,9 +152,23 @@ def _parallel_plan_if_faster(
     return found, found.lanes_for(threads), choices
 
 
-def counted(sharing: Sharing, program: Program, choices: Choices) -> Sharing:
-    """The same with as many lanes as the program's rates ask for, where that is wanted."""
-    return sharing.counted(lambda: lanes_for(choices.applied(program), model_of(), choices.statistics))
+def counted(
+    sharing: Sharing, program: Program, choices: Choices, model: Model | None = None, *, places: bool = True
+) -> Sharing:
+    """The same with as many lanes as the program's rates ask for, where that is wanted.
+
+    Where nothing else is said, operators are placed one by one then, if a query would have one lane otherwise;
+    `places`: whether that is possible.
+    """
+    if sharing.lanes != "auto":
+        return sharing
+    whole = choices.applied(program)
+    found = sharing.counted(lambda: lanes_for(whole, model or model_of(), choices.statistics))
+    if not places or sharing.strategy is not None or found.lanes_here < 2:
+        return found
+    costs = Costs(resolve_statistics(whole, choices.statistics))
+    families = families_of(whole.queries, feeders(whole.queries))
+    return replace(found, strategy=PLACED) if stays_whole(families, costs, found.lanes_here) else found
 
 
 def _reads_fields(program: Program) -> bool:
@@ -192,78 +208,48 @@ def _cached_plan(program: Program, strategy: str | None, choices: Choices, lanes
 _PLANS: dict[tuple[object, ...], tuple[Program, Plan]] = {}  # a program that is kept keeps its id
 
 
-def events_here(events: Any, program: Program, **names: Any) -> Events | None:
+def events_here(events: Any, program: Program, options: Options) -> Events | None:
     """Return the events again, with all their attributes, as a run reads them, or None if they are on Spark."""
     if is_spark_frame(events):
         return None
-    return open_input(events, program, **names, shown=None)
+    return open_input(events, program, **options.columns.named, arrival=options.arrival, shown=None)
 
 
-def check_input(events: Any, program: Program, chosen: Plan | None, time: str, type: str) -> None:
+def check_input(events: Any, program: Program, chosen: Plan | None, columns: EventColumns) -> None:
     """Refuse a program that cannot find anything in an input, if that has a schema."""
-    columns = columns_of(events, time, type)
-    if columns is not None:
-        check_fit(program, (chosen or plan(program)).columns, columns, time, type)
+    present = columns_of(events, columns.time, columns.type)
+    if present is not None:
+        check_fit(program, (chosen or plan(program)).columns, present, columns.time, columns.type)
 
 
-# What only weft.match takes, with what stands for "not asked for".
-SPARK_OPTIONS = {
-    "rejects": False,
-    "rows": False,
-    "positions": False,
-    "strategy": None,
-    "lanes": None,
-    "heavy_keys": False,
-    "delay": None,
-    "adapt": False,
-    "checkpoint": None,
-    "scan": "auto",
-    "state": "auto",
-    "columns": None,
-    "payload": None,
-    "schema": None,
-    "streaming": False,
-}
-FOR_FILES = {"rejects", "rows", "positions", "strategy", "lanes", "adapt", "columns"}
+FOR_FILES = frozenset({"rejects", "rows", "positions", "adapt", "columns"})  # what `weft.match` also takes for files
 
 
-def spark_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those arguments of `weft.match` that are only its own, and asked for."""
-    return {name: given[name] for name, default in SPARK_OPTIONS.items() if given[name] != default}
-
-
-def match_on_spark(
-    frame: Any,
-    program: Program,
-    *,
-    time: str,
-    type: str,
-    choices: Choices = DEFAULT,
-    adapt: bool = False,
-    **options: Any,
-) -> DataFrame:
+def match_on_spark(frame: Any, program: Program, options: Options, own: FrameOptions) -> DataFrame:
     """The matches in a Spark DataFrame, or in files, as a Spark DataFrame; see `match_frame` for the options."""
     from weft.runtime.spark.connections.records import has_records
     from weft.runtime.spark.frames import match_files, match_frame
 
-    if options.get("payload") is None and not has_records(frame, options.get("schema"), type):
-        check_input(options.get("schema") or frame, program, None, time, type)
-    options["lanes"] = counted(Sharing(lanes=options.get("lanes")), program, choices).number
-    on_spark = match_frame if paths_of(frame) is None else match_files
-    if on_spark is match_files and (unfit := options.keys() - FOR_FILES - {"limits", "order", "key"}):
-        raise UsageError(f"`{min(unfit)}` is for DataFrames: files are read by the tasks themselves")
-    if adapt:
-        if on_spark is match_files:
+    columns, choices = options.columns, options.choices
+    if own.payload is None and not has_records(frame, own.schema, columns.type):
+        check_input(own.schema or frame, program, None, columns)
+    if options.sharing.lanes == "auto":  # else the frame is not asked: a pipeline's must not be
+        places = not (own.streaming or getattr(frame, "isStreaming", False)) and options.limits.is_none
+        options = replace(options, sharing=counted(options.sharing, program, choices, places=places))
+    if paths_of(frame) is not None:
+        if unfit := own.asked_for - FOR_FILES:
+            raise UsageError(f"`{min(unfit)}` is for DataFrames: files are read by the tasks themselves")
+        if own.adapt:
             raise UsageError(
                 "`adapt` is for streams: files are matched as a whole; weft run --adapt reads them as a stream"
             )
-        options["adapts"] = _adapts(program, choices)
-        if not options.get("limits", NO_LIMITS).is_none:
-            raise UsageError("`adapt` does not go together with budgets and shedding: leave one of them out")
-    if on_spark is match_frame:
-        options["written"] = program
-    events = spark_input(frame, program, time=time, type=type)
-    return on_spark(events, choices.applied(program), time=time, type=type, statistics=choices.statistics, **options)
+        files = spark_input(frame, program, time=columns.time, type=columns.type)
+        return match_files(files, choices.applied(program), options, own)
+    adapts = _adapts(program, choices) if own.adapt else None
+    if own.adapt and not options.limits.is_none:
+        raise UsageError("`adapt` does not go together with budgets and shedding: leave one of them out")
+    events = spark_input(frame, program, time=columns.time, type=columns.type)
+    return match_frame(events, choices.applied(program), options, own, adapts=adapts, written=program)
 
 
 def rows_on_spark(matches: DataFrame, frame: DataFrame) -> DataFrame:
@@ -287,9 +273,12 @@ def continuous(
     """
     from weft.runtime.spark.connections.addresses import folder_of, is_connection
     from weft.runtime.spark.connections.kafka import client_options
+    from weft.runtime.spark.jobs.job import NOT_PLACED
     from weft.runtime.spark.runs.options import RunOptions
     from weft.runtime.spark.runs.run import ContinuousRun
 
+    if options.get("strategy") == PLACED:
+        raise UsageError(NOT_PLACED)
     for name, uri in sources:
         parsed = as_uri(uri)
         if parsed is not None and not is_connection(uri) and (problem := problem_of(parsed, "source", "spark")):

@@ -25,6 +25,7 @@ from weft.connectors.csv_rows import header_of
 from weft.connectors.files import STANDARD_INPUT, find_files, format_of
 from weft.errors import InputError, did_you_mean
 from weft.inputs import files_of, is_event
+from weft.plan.properties import ALL_FIELDS
 from weft.runtime.data.events import STREAM
 from weft.runtime.reading.times import END, START
 from weft.tree import Node
@@ -69,7 +70,7 @@ def check_fit(program: Program, read: Collection[str], columns: Columns | None, 
         return
     inner = {type_ for query in program.queries for type_ in query.reads}
     derived = {name for query in program.queries if query.defines in inner for name in query.field_kinds}
-    own = {time, type, START, END, STREAM, "*"} | derived  # `*` is what COUNT counts: the events themselves
+    own = {time, type, START, END, STREAM, "*", ALL_FIELDS} | derived  # `*` is what COUNT counts: the events themselves
     for name in sorted(set(read) - own):
         if columns.get(name.partition(".")[0], "text") is None:
             continue  # a field of what may be a struct

@@ -15,10 +15,10 @@ from weft.connectors.files import READERS, file_chunks, find_files, format_of, o
 from weft.connectors.uris import Uri, as_uri
 from weft.errors import UsageError
 from weft.runtime.local import Events
+from weft.runtime.options import Arrival
 from weft.runtime.reading.arrivals import LiveEvents
 from weft.runtime.reading.chunks import chunks_of
-from weft.runtime.reading.fronts import MAX_JUMP
-from weft.runtime.reading.idleness import IdleAfter, idle_seconds
+from weft.runtime.reading.idleness import idle_seconds
 from weft.runtime.reading.order import EventSource, Given, Reading, reading_of, source_of
 from weft.runtime.reading.sources import NamedSource, defaults_of, whole_source
 
@@ -28,25 +28,6 @@ if TYPE_CHECKING:
 
 WHOLE = "events"  # the name of a source that is the only one
 FILES = frozenset({"file", "folder"})  # schemes whose places are paths
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """How live sources are merged: ticks by which a source's events may be out of order, and when one is idle.
-
-    `idle_after`: seconds, or "rate": as long as one event takes by the rate that the program declares for the source.
-
-    `max_jump`: seconds by which an event may be ahead of all sources before time follows it (see `Front`).
-    """
-
-    delay: int = 0
-    idle_after: IdleAfter = "rate"
-    max_jump: float | None = MAX_JUMP
-
-    @property
-    def is_asked_for(self) -> bool:
-        """Whether it says something that only live sources can do."""
-        return replace(self, idle_after=None) != Arrival(idle_after=None) or self.idle_after not in ("rate", None)
 
 
 def open_input(events: Any, program: Program, *, arrival: Arrival | None = None, **given: Unpack[Given]) -> Events:

@@ -68,7 +68,9 @@ class MeaningRun:
             self._kept.add(batch)
             events += to_dicts(batch, self._source.reading.type)
         reading = self._source.reading
-        matches = meaning.matches(self._program, events, time=TICKS, type=reading.type, key=reading.key)
+        matches = meaning.matches(
+            self._program, events, time=TICKS, type=reading.type, key=reading.key, unshown=(reading.time,)
+        )
         self.counters = {**self._source.counters, "matches": len(matches)}
         return matches
 

@@ -14,6 +14,7 @@ from weft.described import described
 from weft.detection import Detection
 from weft.drawing.plot import Plot, PlotData
 from weft.errors import UsageError
+from weft.runtime.options import EventColumns, Options
 
 __all__ = ["Plot", "plot"]
 
@@ -65,6 +66,6 @@ def _event_rows(events: Any, time: str, type: str) -> Iterator[Mapping[str, Any]
     if engines.is_spark_frame(events):
         yield from (row.asDict(recursive=True) for row in events.limit(MOST_EVENTS).toLocalIterator())
         return
-    source = engines.events_here(events, Program("plot", ()), time=time, type=type)
+    source = engines.events_here(events, Program("plot", ()), Options(EventColumns(time, type)))
     for batch in () if source is None else source:
         yield from () if batch.rows is None else batch.rows.to_pylist()

@@ -9,11 +9,12 @@ from typing import Any
 from weft import engines, inputs, meaning_run
 from weft.algebra.prefixes import prefixes
 from weft.algebra.why import Closest, Explanation, Failure, explanations
-from weft.api import Programs, as_columns, merge_programs
+from weft.api import Programs, merge_programs
 from weft.described import described
 from weft.described.checking import check
 from weft.errors import UsageError
 from weft.meaning_run import TICKS
+from weft.runtime.options import EventColumns, Options, as_columns
 
 __all__ = ["Closest", "Explanation", "Failure", "Reasons", "funnel", "why"]
 
@@ -102,7 +103,8 @@ def funnel(
     whole = merge_programs(program)
     parts = [prefixes(query) for query in whole.queries]
     widened = replace(whole, queries=(*whole.queries, *(part for own in parts for _, part in own)))
-    counts = engines.start(events, widened, "local", time=time, type=type, order=as_columns(order)).counts()
+    columns = EventColumns(time, type, as_columns(order))
+    counts = engines.start(events, widened, "local", Options(columns)).counts()
     return {
         query.name: [*((step, counts[part.name]) for step, part in own), ("match", counts[query.name])]
         for query, own in zip(whole.queries, parts, strict=True)

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from weft.algebra.predicates import Expression, Predicate
 from weft.algebra.query import Program
@@ -16,17 +16,17 @@ from weft.algebra.text.row_patterns import row_plan, row_plan_lines
 from weft.errors import UsageError, did_you_mean
 from weft.languages import language_of, parse_syntax
 from weft.optimizer import report
-from weft.optimizer.cost import Costs, resolve_statistics
 from weft.optimizer.fitting import unused_statistics
 from weft.optimizer.pipeline import DEFAULT, Choices, as_written, trace
 from weft.pattern.builder import BUILT
 from weft.plan.parallel.model import Model
-from weft.plan.parallel.tasks import rates_lines
+from weft.plan.parallel.tasks import rates_json, rates_lines
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
+from weft.plan.partitioning.splits import PLACED
 from weft.plan.partitioning.text import sharing_lines
-from weft.plan.placement import placement_lines
 from weft.plan.planner import plan
 from weft.plan.row_patterns.streaming import stream_refusals, stream_warnings
+from weft.plan.text.placed import placement_json, placement_lines
 from weft.plan.text.plans import plan_dot, plan_text, tables_text
 from weft.source import SourceText
 from weft.tree import Node, deep
@@ -50,7 +50,7 @@ def show(
 ) -> str:
     """The program at a stage, in a format; `sharing` is a strategy and a number of lanes, `rates` a model to show.
 
-    With `nodes` the plan says where operators would run on that many machines.
+    With `nodes` the plan is the one that runs on that many nodes, operator by operator.
     """
     if stage not in STAGES:
         raise UsageError(f"unknown stage {stage!r}; {did_you_mean(stage, STAGES)}")
@@ -127,17 +127,29 @@ def _show_plan(
     program: Program, form: str, choices: Choices, sharing: Shared, rates: Model | None, nodes: int | None
 ) -> str:
     optimized = choices.applied(program)
-    chosen = plan(optimized, statistics=choices.statistics)
+    if nodes is not None:
+        if sharing[0] not in (None, PLACED):
+            raise UsageError(f"operators on nodes are the strategy {PLACED!r}: leave out {sharing[0]!r}, or the nodes")
+        sharing = PLACED, nodes
+    strategy = sharing[0] or AUTO
+    placed = PLACED if strategy == PLACED else None
+    chosen = plan(optimized, strategy=placed, lanes=sharing[1], statistics=choices.statistics)
     if form == "dot":
         return plan_dot(chosen)
     if form == "text":
-        shared = list(sharing_lines(optimized, sharing[0] or AUTO, sharing[1], choices.statistics))
+        if chosen.placed:
+            shared = list(placement_lines(chosen))
+        else:
+            shared = list(sharing_lines(optimized, strategy, sharing[1], choices.statistics))
         if rates is not None:
             shared += rates_lines(optimized, rates, choices.statistics)
-        if nodes is not None:
-            shared += placement_lines(optimized, Costs(resolve_statistics(optimized, choices.statistics)), nodes)
         return plan_text(chosen, shared)
-    return json.dumps(to_json(chosen), indent=2)
+    shown: Any = to_json(chosen)
+    if chosen.placed:
+        shown |= {"placed": placement_json(chosen)}
+    if rates is not None:
+        shown |= {"rates": rates_json(optimized, rates, choices.statistics)}
+    return json.dumps(shown, indent=2)
 
 
 def _show_tables(program: Program, form: str, choices: Choices) -> str:
@@ -184,7 +196,9 @@ def _is_shown(field: str, owner: object) -> bool:
     """Everything but places in the text and the text itself."""
     value = getattr(owner, field)
     return (
-        not isinstance(value, SourceText) and field not in ("span", "spans", "text") and (field, value) != ("order", ())
+        not isinstance(value, SourceText)
+        and field not in ("span", "spans", "text", "placed")
+        and (field, value) != ("order", ())
     )
 
 

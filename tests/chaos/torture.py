@@ -47,9 +47,10 @@ def torture(folder: Path, seed: int, minutes: float, *, in_cluster: bool = True,
                 for trouble in chance.sample(troubles, min(len(troubles), chance.randrange(4))):
                     run.note(trouble.__name__)
                     trouble()
-                run.note(f"kill {kill.victim} in {kill.place}")
-                if run.suffer(kill, limit) is not None:
-                    run.done[f"kills of {kill.victim}"] += 1
+                chosen = run.possible(kill)
+                run.note(f"kill {chosen.victim} in {chosen.place}")
+                if run.suffer(chosen, limit) is not None:
+                    run.done[f"kills of {chosen.victim}"] += 1
                 if number % SAID_EVERY == 0:
                     print(f"{(limit - time.monotonic()) / 60:.1f} minutes left: {dict(run.done)}", flush=True)
             run.finish_in_peace()

@@ -12,11 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from tests.chaos import lives as life
-from tests.chaos.killing import Process, below
+from tests.chaos.killing import Kill, Process, below
 from tests.chaos.lives import Lives
 from tests.chaos.test_spark_kills import PROGRAMS
 from tests.chaos.torture_feed import PER_STRETCH, Feed
@@ -101,6 +102,13 @@ class Tortured(Lives):
             self.feed()
         life.PACE[1] = "20"
         self.finish(1200)
+
+    def possible(self, kill: Kill) -> Kill:
+        """A kill of a process that there is: a worker where there are no executors."""
+        process = self._living()
+        if kill.victim == "executor" and self._ones[process.pid].startswith("local"):
+            return replace(kill, victim="worker")
+        return kill
 
     def feed(self) -> None:
         """Write another file of events."""

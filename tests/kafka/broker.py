@@ -108,22 +108,49 @@ def jar(*choices: str) -> Path:
     raise Unavailable(f"the registry has none of {', '.join(choices)}")
 
 
+def patches(spark: str) -> list[str]:
+    """A release of Spark, and earlier patches of it, whose packages go with it."""
+    minor, patch = spark.rsplit(".", 1)
+    return [f"{minor}.{one}" for one in range(int(patch), -1, -1)]
+
+
 def connector_jars(spark: str) -> list[str]:
     """Spark's connector for Kafka and what it needs, of this release or of one that goes with it."""
     wanted = {"spark-sql-kafka-0-10_2.13": CONNECTOR, "spark-token-provider-kafka-0-10_2.13": TOKENS}
-    found = [jar(*(f"org.apache.spark:{name}:{one}" for one in (spark, other))) for name, other in wanted.items()]
+    found = [
+        jar(*(f"org.apache.spark:{name}:{one}" for one in (*patches(spark), other))) for name, other in wanted.items()
+    ]
     found += [jar("org.apache.kafka:kafka-clients:3.9.2"), jar("org.apache.commons:commons-pool2:2.13.1")]
     return [str(path) for path in found]
 
 
+def own_jars(spark: str, what: str, known: dict[str, tuple[str, ...]]) -> list[str]:
+    """The jars of a package that must be made for a release of Spark: those of the release, or Unavailable."""
+    minor = ".".join(spark.split(".")[:2])
+    if minor not in known:
+        raise Unavailable(f"there is no {what} for Spark {minor}")
+    return [str(jar(artifact)) for artifact in known[minor]]
+
+
 def delta_jars(spark: str) -> list[str]:
     """Delta for a release of Spark, which must be its own."""
-    minor = ".".join(spark.split(".")[:2])
-    known = {"4.0": "io.delta:delta-spark_2.13:4.0.0", "4.2": "io.delta:delta-spark_4.2_2.13:4.4.0"}
-    if minor not in known:
-        raise Unavailable(f"there is no Delta for Spark {minor}")
-    version = known[minor].rpartition(":")[2]
-    return [str(jar(known[minor])), str(jar(f"io.delta:delta-storage:{version}"))]
+    known = {
+        "4.0": ("io.delta:delta-spark_2.13:4.0.0", "io.delta:delta-storage:4.0.0"),
+        "4.1": ("io.delta:delta-spark_4.1_2.13:4.1.0", "io.delta:delta-storage:4.1.0"),
+        "4.2": ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0"),
+    }
+    return own_jars(spark, "Delta", known)
+
+
+def avro_jars(spark: str) -> list[str]:
+    """Avro for a release of Spark, which must be its own."""
+    return [str(jar(*(f"org.apache.spark:spark-avro_2.13:{one}" for one in patches(spark))))]
+
+
+def iceberg_jars(spark: str) -> list[str]:
+    """The runtime of Iceberg for a release of Spark, which must be its own."""
+    name = "org.apache.iceberg:iceberg-spark-runtime-{}_2.13:1.11.0"
+    return own_jars(spark, "Iceberg", {minor: (name.format(minor),) for minor in ("4.0", "4.1")})
 
 
 def free_ports(count: int) -> list[int]:

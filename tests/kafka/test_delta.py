@@ -15,6 +15,7 @@ from tests.kafka.conftest import Command, expected
 
 TOGETHER = True
 QUERY = "SELECT a[k], b[v] WHERE A AS a ; B AS b FILTER a[k] = b[k] WITHIN 6 MILLISECONDS"
+TO_DELTA = ["--source", "s=in", "--sink", "delta:found", "--positions"]
 READ = """
 import json, sys
 from weft.runtime.spark.session import spark_session
@@ -57,7 +58,7 @@ def rows_of(table: Path, jars: list[str]) -> list[list[object]]:
 def test_a_trigger_that_is_tried_again_is_not_appended_again(jars: list[str], tmp_path: Path) -> None:
     given = events(120)
     put(tmp_path / "in", "a.jsonl", given[:60])
-    run = Command(tmp_path, QUERY, jars, ["--source", "s=in", "--sink", "delta:found", "--until", "read"])
+    run = Command(tmp_path, QUERY, jars, [*TO_DELTA, "--until", "read"])
     run.finish()
     first = rows_of(tmp_path / "found", jars)
     commits = tmp_path / "state" / "spark" / "commits"
@@ -81,12 +82,12 @@ def test_a_table_is_a_source(jars: list[str], tmp_path: Path) -> None:
     """The matches of one run are the events of another."""
     given = events(60)
     put(tmp_path / "in", "a.jsonl", given)
-    run = Command(tmp_path, QUERY, jars, ["--source", "s=in", "--sink", "delta:found", "--until", "complete"])
+    run = Command(tmp_path, QUERY, jars, [*TO_DELTA, "--until", "complete"])
     run.finish()
     matches = len(expected(given, QUERY))
     shutil.rmtree(tmp_path / "state")
-    again = ["--source", "s=delta:found", "--type", "query", "--sink", "out", "--until", "complete"]
-    Command(tmp_path, "SELECT m[id] WHERE q AS m", jars, again, "again").finish()
+    again = ["--source", "s=delta:found?type=Pair", "--sink", "out", "--until", "complete"]
+    Command(tmp_path, "SELECT m[id] WHERE Pair AS m", jars, again, "again").finish()
     lines = [line for file in (tmp_path / "out").glob("*.jsonl") for line in file.read_text().splitlines()]
     assert len(lines) == matches
     assert {json.loads(line)["event"]["id"] for line in lines} == expected(given, QUERY).keys()

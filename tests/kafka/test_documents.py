@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.kafka.broker import Unavailable, delta_jars
+from tests.kafka.broker import Unavailable, delta_jars, iceberg_jars
 from tests.kafka.conftest import Kafka
 
 ROOT = Path(__file__).parents[2]
@@ -93,3 +93,13 @@ def test_the_page_about_delta_is_true(tmp_path: Path) -> None:
 def test_the_page_about_tables_is_true_without_delta(tmp_path: Path) -> None:
     """The recipes that need no package: JDBC, with the database that Spark brings."""
     run_page(tmp_path, "delta.md", "jdbc", [], {})
+
+
+def test_the_page_about_iceberg_is_true(tmp_path: Path) -> None:
+    import pyspark
+
+    try:
+        jars = iceberg_jars(pyspark.__version__)
+    except Unavailable as reason:
+        pytest.skip(f"no Iceberg here: {reason}")
+    run_page(tmp_path, "delta.md", "iceberg", jars, {})

@@ -70,7 +70,9 @@ class Load:
 
 def test_nothing_is_lost_when_a_run_is_killed_under_load(kafka: Kafka, command: Commands, tmp_path: Path) -> None:
     source, sink = kafka.topic(PARTITIONS), kafka.topic()
-    run = command(QUERY, "--source", f"s={kafka.source(source)}", "--sink", f"kafka://{kafka.address}/{sink}")
+    run = command(
+        QUERY, "--source", f"s={kafka.source(source)}", "--sink", f"kafka://{kafka.address}/{sink}", "--positions"
+    )
     load, random, done = Load(kafka, source), Random(7), 0
     spark = tmp_path / "state" / "spark"
     limit = time.monotonic() + LONGEST
@@ -108,7 +110,16 @@ def test_a_folder_gets_each_match_once(kafka: Kafka, command: Commands, tmp_path
     """Killed between offsets and commit; files of matches are written again under the same names."""
     source = kafka.topic(PARTITIONS)
     given = [{"type": "AB"[i % 2], "ts": i, "k": i % 5, "_p": i % PARTITIONS} for i in range(600)]
-    run = command(QUERY, "--source", f"s={kafka.source(source)}", "--sink", "out", "--kafka", "maxOffsetsPerTrigger=90")
+    run = command(
+        QUERY,
+        "--source",
+        f"s={kafka.source(source)}",
+        "--sink",
+        "out",
+        "--positions",
+        "--kafka",
+        "maxOffsetsPerTrigger=90",
+    )
     kafka.send(source, given[:300])
     spark = tmp_path / "state" / "spark"
     for _ in range(2):

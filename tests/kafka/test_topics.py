@@ -26,7 +26,14 @@ def test_a_topic_is_matched_into_another(kafka: Kafka, command: Commands) -> Non
     kafka.send(source, given[:120])
     kafka.send(source, [b"nonsense", None, b'{"type":"A"}'], partition=2)
     kafka.send(source, given[120:])
-    run = command(QUERY, "--source", f"s={kafka.source(source)}", "--sink", f"kafka://{kafka.address}/{sink}?key=id")
+    run = command(
+        QUERY,
+        "--source",
+        f"s={kafka.source(source)}",
+        "--sink",
+        f"kafka://{kafka.address}/{sink}?key=id",
+        "--positions",
+    )
     run.finish("--until", "complete")
     records = kafka.read(sink)
     found = {value["id"]: value["positions"] for _, value in records}

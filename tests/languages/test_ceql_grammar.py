@@ -229,6 +229,12 @@ def test_windows() -> None:
         (Amount(1, Name("HOUR")), Amount(30.5, Name("minutes")))
     )
     assert query("SELECT * WHERE A WITHIN 4 [t]").within == syntax.Within(amount=4, attribute=Name("t"))
+    assert query("SELECT * WHERE A WITHIN 4 [t] JUMP 2.5").within == syntax.Within(
+        amount=4, attribute=Name("t"), jump=2.5
+    )
+    assert query("SELECT * WHERE jump WITHIN 4 [jump] jump any LIMIT 3").within == syntax.Within(
+        amount=4, attribute=Name("jump"), jump=Name("any")
+    )
 
 
 def test_statements_need_no_separator() -> None:

@@ -19,7 +19,7 @@ CASES = [*load_vectors("flinkcep"), *load_own_vectors("flinkcep")]
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_matches_are_those_of_flinkcep(case: dict[str, Any], engine: str) -> None:
     pattern, events = as_case(case)
-    assert eval(repr(pattern), {**vars(weft)}) == pattern
+    assert eval(repr(pattern), {name: getattr(weft, name) for name in weft.__all__}) == pattern
     found = [[event_of(case, position) for position in m.positions] for m in weft.detect(events, pattern, engine)]
     expected = [[event_of(case, position) for position in match] for match in case["expected"]]
     assert sorted(found) == sorted(expected)

@@ -1,13 +1,14 @@
 """A model of what a run on Spark does in a trigger, with processes that die at any step, and others that take over.
 
-A run reads a log of files, trigger by trigger: it notes the offset (what the trigger reads), computes the state of each
-lane, writes the matches to the sink under the trigger's name, and commits the trigger. What is on the disk survives;
-what a process knows does not. A process may die between any two steps, be thought dead while it goes on (another takes
-over with a larger epoch), and be started again with another program: then queries begin in a new generation, and lanes
-are handed over to others, which begin where the old ones end.
+A run reads a log of files, trigger by trigger: it notes the offset (what the trigger reads), computes from the state
+of each lane after the trigger before, writes a state file for each lane, one after the other, and the matches to the
+sink under the trigger's name, and commits the trigger. What is on the disk survives; what a process knows does not. A
+process may die between any two steps, be thought dead while it goes on (another takes over with a larger epoch), and
+begin with another program: then a query ends, and its lane stops, and another begins in a lane of its own, after the
+last commit. A trigger that was begun and not committed is then done again with the new program.
 
-Each file of the log has one match for each query that runs when its trigger is matched. The invariant: whatever
-happens, the sink has each match at most once, and when all is committed, exactly once.
+Each file of the log has one match for each query that runs. The invariant: whatever happens, the sink has each match at
+most once; when a trigger is committed, exactly once those of its queries; and no good checkpoint is refused.
 """
 
 from __future__ import annotations
@@ -18,19 +19,28 @@ from dataclasses import dataclass, field, replace
 FILES = 3  # of the log, which grows to that many
 PROCESSES = 2
 DEATHS = 2  # of processes, in one history
-CHANGES = 1  # of the program, or of the number of lanes
+CHANGES = 1  # of the program
+
+STAYS, ENDS, BEGINS = range(3)  # lanes: of the query that stays, of the one that ends, of the one that begins
+Lanes = tuple[tuple[int, int], ...]  # each with the file that it begins with
+Matches = frozenset[tuple[int, int]]  # file and lane
 
 
 @dataclass(frozen=True)
 class Disk:
-    """What survives."""
+    """What survives. `states`: by lane and trigger the epoch of the writer, and how many files the lane has seen."""
 
     found: int = 0  # files in the log
     offsets: tuple[int, ...] = ()  # by trigger: how many files have been read when it is done
     commits: int = 0  # triggers
-    states: tuple[tuple[int, frozenset[tuple[int, int]]], ...] = ()  # by version: files matched; where lanes were
-    sink: tuple[tuple[int, frozenset[tuple[int, int]]], ...] = ()  # by trigger: matches (file, lane), written whole
-    generations: tuple[tuple[int, int], ...] = ((0, 1),)  # from which file on how many lanes match
+    states: frozenset[tuple[int, int, int, int]] = frozenset()
+    sink: tuple[tuple[int, Matches], ...] = ()  # by trigger, written whole
+    lanes: Lanes = ((STAYS, 0), (ENDS, 0))
+    epoch: int = 0
+
+    def state(self, lane: int, trigger: int) -> tuple[int, int] | None:
+        """The epoch and the files of the state of a lane after a trigger: the latest attempt."""
+        return next((own[2:] for own in self.states if own[:2] == (lane, trigger)), None)
 
 
 @dataclass(frozen=True)
@@ -38,11 +48,12 @@ class Process:
     """What a process knows: nothing when it is dead."""
 
     step: str = "dead"
-    is_owner: bool = False  # whether its epoch is the one on the disk: only that they differ matters
+    epoch: int = 0
+    lanes: Lanes = ()
     trigger: int = 0
     end: int = 0  # files that the trigger reads up to
-    matches: frozenset[tuple[int, int]] = frozenset()
-    state: tuple[int, frozenset[tuple[int, int]]] | None = None
+    matches: Matches = frozenset()
+    unwritten: tuple[int, ...] = ()  # lanes whose state is not written yet
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,7 @@ class World:
     processes: tuple[Process, ...] = (Process(),) * PROCESSES
     deaths: int = 0
     changes: int = 0
+    refused: str = ""  # why a start or a trigger was refused
 
 
 @dataclass(frozen=True)
@@ -60,14 +72,17 @@ class Protocol:
     """The order of the steps; each mistake is one that the invariant must show."""
 
     commit_before_sink: bool = False
-    unfenced: bool = False  # a process that was taken over from writes all the same, under a name of its own
+    unfenced: bool = False  # a process that was taken over from writes to the sink, under a name of its own
     new_offsets: bool = False  # a trigger that was begun is begun anew with what is in the log now
-    lanes_forget: bool = False  # lanes of a new generation begin with the log, not where the old ones end
+    lanes_forget: bool = False  # a new lane begins with the log, not where the others stand
+    own_base: bool = False  # a trigger that is tried again starts from what its last attempt wrote
+    clean_base: bool = False  # files are removed that a trigger which is tried again starts from
+    stopped_needed: bool = False  # a start asks for the state of lanes whose queries have ended
 
     @property
     def after_compute(self) -> tuple[str, ...]:
-        """The steps after the state of a trigger was computed."""
-        return ("commit", "sink", "state") if self.commit_before_sink else ("state", "sink", "commit")
+        """The steps after the matches of a trigger were computed."""
+        return ("commit", "state", "sink") if self.commit_before_sink else ("state", "sink", "commit")
 
 
 def nexts(world: World, protocol: Protocol) -> Iterator[World]:
@@ -75,53 +90,70 @@ def nexts(world: World, protocol: Protocol) -> Iterator[World]:
     disk = world.disk
     if disk.found < FILES:
         yield replace(world, disk=replace(disk, found=disk.found + 1))
-    if world.changes < CHANGES:
-        yield from _changes(world, protocol)
     for number, process in enumerate(world.processes):
-        if process.step != "dead" and world.deaths < DEATHS:
+        if process.step == "dead":
+            yield from _starts(world, number, protocol)
+            continue
+        if world.deaths < DEATHS:
             yield _with(replace(world, deaths=world.deaths + 1), number, Process())
         yield from _steps(world, number, process, protocol)
 
 
 def _with(world: World, number: int, process: Process, disk: Disk | None = None) -> World:
     processes = tuple(process if at == number else other for at, other in enumerate(world.processes))
-    return replace(world, processes=processes, disk=disk or world.disk)
+    return _ranked(replace(world, processes=processes, disk=disk or world.disk))
 
 
-def _changes(world: World, protocol: Protocol) -> Iterator[World]:
-    """Another number of lanes, from the next trigger on: noted while no process is at work in a trigger."""
-    if any(process.step not in ("dead", "idle") for process in world.processes):
-        return
+def _ranked(world: World) -> World:
+    """The same world with the least epochs: only their order matters, so that there are finitely many worlds."""
     disk = world.disk
-    if len(disk.offsets) > disk.commits:  # the trigger that was begun is finished with the lanes it began with
+    used = sorted({disk.epoch, *(own.epoch for own in world.processes), *(own[2] for own in disk.states)})
+    rank = {epoch: at for at, epoch in enumerate(used)}
+    states = frozenset((lane, trigger, rank[epoch], end) for lane, trigger, epoch, end in disk.states)
+    processes = tuple(replace(own, epoch=rank[own.epoch]) for own in world.processes)
+    return replace(world, disk=replace(disk, epoch=rank[disk.epoch], states=states), processes=processes)
+
+
+def _starts(world: World, number: int, protocol: Protocol) -> Iterator[World]:
+    """A process starts, and takes over: the one before is gone, or thought to be; perhaps with another program."""
+    disk = replace(world.disk, epoch=world.disk.epoch + 1)  # larger than all before
+    stand = disk.commits - 1
+    asked = (STAYS, ENDS) if protocol.stopped_needed else [lane for lane, _ in disk.lanes]
+    if stand >= 0 and any(disk.state(lane, stand) is None for lane in asked if _has_begun(disk, lane, stand)):
+        yield replace(world, refused=f"a lane has no state of trigger {stand}")
         return
-    first = 0 if protocol.lanes_forget else (disk.offsets[-1] if disk.offsets else 0)
-    changed = replace(disk, generations=(*disk.generations, (first, 2)))
-    yield replace(world, disk=changed, changes=world.changes + 1)
+    yield _with(world, number, Process("idle", disk.epoch, disk.lanes), disk)
+    if world.changes < CHANGES and stand >= 0:
+        first = 0 if protocol.lanes_forget else disk.offsets[stand]
+        lanes = (*(own for own in disk.lanes if own[0] != ENDS), (BEGINS, first))
+        changed = replace(disk, lanes=lanes)
+        yield _with(replace(world, changes=world.changes + 1), number, Process("idle", disk.epoch, lanes), changed)
+
+
+def _has_begun(disk: Disk, lane: int, trigger: int) -> bool:
+    """Whether a lane has taken part in a trigger, or in one before."""
+    return any(own[0] == lane and own[1] <= trigger for own in disk.states)
 
 
 def _steps(world: World, number: int, process: Process, protocol: Protocol) -> Iterator[World]:
     disk = world.disk
-    if process.step == "dead":
-        # It starts, and takes over: the one before is gone, or thought to be.
-        others = tuple(replace(other, is_owner=False) for other in world.processes)
-        yield _with(replace(world, processes=others), number, Process("idle", is_owner=True))
-        return
-    fenced = not process.is_owner
-    if fenced and not protocol.unfenced:
+    if process.epoch != disk.epoch:
         yield _with(world, number, Process())  # it sees the other epoch, and ends
-        if process.step in ("idle", "sink", "commit"):
+        if process.step == "commit" or (process.step == "sink" and not protocol.unfenced):
             return
     if process.step == "idle":
         yield from _begin(world, number, process, protocol)
     elif process.step == "compute":
-        yield _with(world, number, _computed(disk, process, protocol))
+        yield from _computed(world, number, process, protocol)
     else:
         yield _with(world, number, *_written(disk, process, protocol))
 
 
 def _begin(world: World, number: int, process: Process, protocol: Protocol) -> Iterator[World]:
-    """Begin a trigger: the one that was begun and not committed, or the next, whose offset is noted first."""
+    """Begin a trigger: the one that was begun and not committed, or the next, whose offset is noted first.
+
+    Nobody can note an offset that is noted already: who was taken over from ends then.
+    """
     disk = world.disk
     trigger = disk.commits
     if trigger < len(disk.offsets) and not protocol.new_offsets:
@@ -129,58 +161,70 @@ def _begin(world: World, number: int, process: Process, protocol: Protocol) -> I
         return
     before = disk.offsets[trigger - 1] if trigger else 0
     for end in range(before + 1, disk.found + 1):
-        offsets = (*disk.offsets[:trigger], end)
         begun = replace(process, step="compute", trigger=trigger, end=end)
-        yield _with(world, number, begun, replace(disk, offsets=offsets))
+        yield _with(world, number, begun, replace(disk, offsets=(*disk.offsets[:trigger], end)))
 
 
-def _computed(disk: Disk, process: Process, protocol: Protocol) -> Process:
-    """Match what is new, from the state of the trigger before."""
-    known = dict(enumerate(disk.states))
-    before = known.get(process.trigger - 1, (0, frozenset())) if process.trigger else (0, frozenset())
+def _computed(world: World, number: int, process: Process, protocol: Protocol) -> Iterator[World]:
+    """Match what is new, from the state of the trigger before, or from where a lane begins."""
+    disk, trigger = world.disk, process.trigger
     matches: set[tuple[int, int]] = set()
-    for at, (first, lanes) in enumerate(disk.generations):
-        following = disk.generations[at + 1][0] if at + 1 < len(disk.generations) else FILES + 1
-        stop = FILES + 1 if protocol.lanes_forget else following
-        for file in range(max(before[0], first), min(process.end, stop)):
-            lane = file % lanes + 10 * at
-            if protocol.lanes_forget or not any(one == file for one, _ in before[1]):
-                matches.add((file, lane))
-        if protocol.lanes_forget and at:
-            matches |= {(file, file % lanes + 10 * at) for file in range(first, min(process.end, stop))}
-    state = (process.end, frozenset(before[1] | matches))
-    return replace(process, step=protocol.after_compute[0], matches=frozenset(matches), state=state)
+    for lane, first in process.lanes:
+        base = disk.state(lane, trigger) if protocol.own_base else None
+        base = base or disk.state(lane, trigger - 1)
+        if base is None and _has_begun(disk, lane, trigger - 1):
+            if process.epoch == disk.epoch:
+                yield replace(world, refused=f"lane {lane} has no state of trigger {trigger - 1}")
+            return  # others took over, and removed it
+        matches |= {(file, lane) for file in range(first if base is None else base[1], process.end)}
+    lanes = tuple(lane for lane, _ in process.lanes)
+    step = protocol.after_compute[0]
+    yield _with(world, number, replace(process, step=step, matches=frozenset(matches), unwritten=lanes))
 
 
 def _written(disk: Disk, process: Process, protocol: Protocol) -> tuple[Process, Disk]:
     """Do a step that writes, and go on to the next."""
     order = protocol.after_compute
     at = order.index(process.step)
-    following = replace(process, step=order[at + 1]) if at + 1 < len(order) else Process("idle", process.is_owner)
+    done = Process("idle", process.epoch, process.lanes)
+    following = replace(process, step=order[at + 1]) if at + 1 < len(order) else done
     trigger = process.trigger
-    if process.step == "state" and process.state is not None:
-        # Nobody keeps a late process from writing a version of the state: it must be the same as before.
-        states = (*disk.states[:trigger], process.state, *disk.states[trigger + 1 :])
-        return following, replace(disk, states=states) if len(disk.states) >= trigger else disk
+    if process.step == "state":
+        lane, *rest = process.unwritten
+        after = replace(following if not rest else process, unwritten=tuple(rest))
+        return after, replace(disk, states=_with_state(disk, lane, process, protocol))
     if process.step == "sink":
         # The file of a trigger is written again under its name: it is the same file.
-        name = trigger if process.is_owner or not protocol.unfenced else 100 + trigger
+        name = trigger if process.epoch == disk.epoch else 100 + trigger
         others = tuple((own, found) for own, found in disk.sink if own != name)
         return following, replace(disk, sink=(*others, (name, process.matches)))
     return following, replace(disk, commits=max(disk.commits, trigger + 1))
 
 
+def _with_state(disk: Disk, lane: int, process: Process, protocol: Protocol) -> frozenset[tuple[int, int, int, int]]:
+    """The state files after one more: an attempt of a former owner does not count. Those that nobody needs go."""
+    before = disk.state(lane, process.trigger)
+    if before is not None and before[0] > process.epoch:
+        return disk.states
+    oldest = process.trigger - (0 if protocol.clean_base else 1)
+    kept = (own for own in disk.states if own[0] != lane or (own[1] != process.trigger and own[1] >= oldest))
+    return frozenset([*kept, (lane, process.trigger, process.epoch, process.end)])
+
+
 def problem_of(world: World) -> str | None:
     """What breaks the invariant; None: nothing does."""
+    if world.refused:
+        return f"a good checkpoint is refused: {world.refused}"
     disk = world.disk
-    files = [file for _, found in disk.sink for file, _ in found]
-    if len(set(files)) < len(files):
-        return f"a match is in the sink twice: {sorted(files)}"
+    pairs = [pair for _, found in disk.sink for pair in found]
+    if len(set(pairs)) < len(pairs):
+        return f"a match is in the sink twice: {sorted(pairs)}"
     done = disk.offsets[disk.commits - 1] if disk.commits else 0
-    missing = set(range(done)).difference(files)
+    missing = {(file, lane) for lane, first in disk.lanes for file in range(first, done)}.difference(pairs)
     if missing:
-        return f"{done} files are committed, and the matches of {sorted(missing)} are not in the sink"
-    return None
+        return f"{done} files are committed, and the matches {sorted(missing)} are not in the sink"
+    early = [pair for pair in pairs if any(lane == pair[1] and pair[0] < first for lane, first in disk.lanes)]
+    return f"a query found what came before it: {early}" if early else None
 
 
 def explore(protocol: Protocol, most: int | None = None) -> tuple[int, list[World]]:

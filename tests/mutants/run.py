@@ -72,6 +72,7 @@ NEAR = {
         f"{PROPERTY}engines/test_composites_equal_meaning.py",
     ),
     "plan/stored": (f"{UNIT}service/test_changes.py",),
+    "plan/forms/replanning": (f"{UNIT}optimizer/test_measuring.py", f"{PROPERTY}forms/test_adapting.py"),
     "plan/": (f"{UNIT}plan/test_plans.py", f"{UNIT}plan/test_lane_keys.py", f"{LANGUAGES}golden_plans.py"),
     "runtime/adapting": (f"{UNIT}optimizer/test_measuring.py", f"{PROPERTY}forms/test_adapting.py"),
     "runtime/automaton": (

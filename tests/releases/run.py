@@ -1,4 +1,5 @@
 """Run the smoke suite on releases of Spark: `python run.py [3.5 4.0 …]`, all supported ones unless some are named.
+With `--kafka` the tests with a real broker and with tables run instead: packages exist for some releases alone.
 
 Each has an environment in build/versions, made once for what pyproject.toml asks for, with the newest patch of its
 release. Needs nothing but Python.
@@ -30,28 +31,33 @@ def environment(release: str) -> Path:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
     subprocess.run([*pip, *TOOLS], check=True)
     subprocess.run(
-        [*pip, "--editable", f"{ROOT}[connect]", f"pyspark=={release}.*", "pytest", "hypothesis"], check=True
+        [*pip, "--editable", f"{ROOT}[connect]", f"pyspark=={release}.*", "pytest", "hypothesis", "kafka-python"],
+        check=True,
     )
     ready.write_text(made_for)
     return python
 
 
-def smoke(release: str) -> bool:
-    """Whether the smoke suite passes on a release."""
+def smoke(release: str, tests: str) -> bool:
+    """Whether tests pass on a release."""
     python = environment(release)
     say = "import pyspark, pandas; print('PySpark', pyspark.__version__, 'with pandas', pandas.__version__)"
     subprocess.run([str(python), "-c", say], check=True)
-    command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/releases"]
+    command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", tests]
     hidden = {name: value for name, value in os.environ.items() if name not in ("SPARK_HOME", "PYTHONPATH")}
     return subprocess.run(command, cwd=ROOT, env=hidden, check=False).returncode == 0
 
 
 def main(wanted: list[str]) -> int:
+    tests = "tests/releases"
+    if wanted[:1] == ["--kafka"]:
+        wanted, tests = wanted[1:], "tests/kafka"
+        os.environ.setdefault("WEFT_KAFKA", "1")
     unknown = [release for release in wanted if release not in RELEASES]
     if unknown:
         print(f"no such release: {', '.join(unknown)}; there are {', '.join(RELEASES)}", file=sys.stderr)
         return 2
-    failed = [release for release in wanted or RELEASES if not smoke(release)]
+    failed = [release for release in wanted or RELEASES if not smoke(release, tests)]
     print(f"failed: {', '.join(failed)}" if failed else f"passed: {', '.join(wanted or RELEASES)}")
     return 1 if failed else 0
 

@@ -1,7 +1,7 @@
-"""What tests have a cluster do, in a process of its own: `python cluster_job.py MASTER FOLDER ARCHIVE`.
+"""What tests have a cluster do, in a process of its own: `python cluster_job.py MASTER FOLDER ARCHIVE STATE…`.
 
 Weft comes to the executors in the archive, their cache is empty, and one of them is killed in the middle of the batch
-and one in the middle of the stream. Prints what was found, as JSON.
+and one in the middle of each stream. Prints what was found, as JSON.
 """
 
 from __future__ import annotations
@@ -99,16 +99,18 @@ def in_batch(frame: DataFrame, folder: Path) -> list[str]:
     return found_in(weft.match(frame.mapInArrow(killer, frame.schema), QUERY))
 
 
-def in_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> list[str]:
+def in_stream(spark: SparkSession, frame: DataFrame, folder: Path, state: str) -> list[str]:
+    """The matches of a stream that loses an executor; with `state` in files, which all executors see here."""
     stream = spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
-    killer = killing(EVENTS // 2 + 1, str(folder / "stream"))
-    matches = weft.match(stream.mapInArrow(killer, frame.schema), QUERY, delay=0)
-    writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
-    writer.trigger(availableNow=True).start(str(folder / "out")).awaitTermination()
-    return found_in(spark.read.parquet(str(folder / "out")))
+    killer = killing(EVENTS // 2 + 1, str(folder / state))
+    matches = weft.match(stream.mapInArrow(killer, frame.schema), QUERY, delay=0, state=state)
+    out = str(folder / f"out-{state}")
+    writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / f"checkpoint-{state}"))
+    writer.trigger(availableNow=True).start(out).awaitTermination()
+    return found_in(spark.read.parquet(out))
 
 
-def main(master: str, folder: Path, archive: str) -> None:
+def main(master: str, folder: Path, archive: str, *states: str) -> None:
     table = events()
     matches = list(weft.detect(table, QUERY))
     last = max(match.end for match in matches)  # in the stream the last event waits for later ones
@@ -117,19 +119,22 @@ def main(master: str, folder: Path, archive: str) -> None:
     (folder / "in").mkdir()
     write_files(table, folder / "in")
     frame = spark.read.parquet(str(folder / "in"))
-    batch, stream = in_batch(frame, folder), in_stream(spark, frame, folder)
+    batch = in_batch(frame, folder)
+    streams = {state: in_stream(spark, frame, folder, state) for state in states}
+    told = sorted(match.id for match in matches if match.end < last)
     place = spark.range(1).mapInArrow(where_weft_is, "place string").first()
     answer = {
         "matches": len(matches),
         "batch": batch == sorted(match.id for match in matches),
-        "stream": stream == sorted(match.id for match in matches if match.end < last),
+        "streams": {state: found == told for state, found in streams.items()},
+        "executors": spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1,
         "place": place["place"] if place else "",
         "compiled_again": sorted(here & {file.name for file in (folder / "cache").rglob("*")}),
-        "killed": sorted(name for name in ("batch", "stream") if (folder / name).exists()),
+        "killed": sorted(name for name in ("batch", *states) if (folder / name).exists()),
     }
     print(json.dumps(answer))
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

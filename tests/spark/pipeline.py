@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.algebra.query import Program
 from weft.plan.planner import plan
@@ -17,25 +20,29 @@ from weft.runtime.reading.order import EventSource, Reading, read_events
 from weft.runtime.spark.files.work import FileWork
 from weft.runtime.spark.jobs.job import Job, job_of
 from weft.runtime.spark.lanes.ordering import order_runs
+from weft.runtime.spark.lanes.stages import first_stage, next_stage
 from weft.runtime.spark.lanes.state import LaneState
 from weft.runtime.spark.lanes.worker import match_runs
-from weft.runtime.spark.packing.chunks import Place, pack_chunk
-from weft.runtime.spark.packing.runs import run_rows_of
-from weft.runtime.spark.schema import OUTPUT_SCHEMA, RUN_SCHEMA
+from weft.runtime.spark.packing.chunks import pack_chunk, sieve_of
+from weft.runtime.spark.packing.runs import Place, run_rows_of
+from weft.runtime.spark.schema import OUTPUT_SCHEMA, RUN_SCHEMA, SENT_SCHEMA
 from weft.runtime.spark.watermark import Lateness
 from weft.runtime.writing.match_rows import rows_to_matches
 
 Event = dict[str, object]
 
 
-def job_for(program: Program, lanes: int, *, strategy: str | None = None, streaming: bool = False) -> Job:
-    chosen = plan(program, strategy=strategy)
-    return job_of(chosen, Reading(time_unit=program.time_unit), lanes, streaming=streaming)
+def job_for(
+    program: Program, lanes: int, *, strategy: str | None = None, streaming: bool = False, positions: bool = True
+) -> Job:
+    chosen = plan(program, strategy=strategy, lanes=lanes)
+    reading = Reading(time_unit=program.time_unit)
+    return job_of(chosen, reading, lanes, streaming=streaming, positions=positions)
 
 
 def packed(part: Sequence[Event], number: int, job: Job, source: int = 0) -> pa.RecordBatch:
     chunk = dict_chunk(part, job.reading.time_unit)
-    return pack_chunk(EventSource(lambda: [chunk], job.reading), Place(source, number, 0), job)
+    return pack_chunk(EventSource(lambda: [chunk], job.reading), Place(source, number, 0), job, sieve=sieve_of(job))
 
 
 def in_batch(parts: Iterable[Sequence[Event]], job: Job) -> pa.Table:
@@ -46,7 +53,21 @@ def in_batch(parts: Iterable[Sequence[Event]], job: Job) -> pa.Table:
     runs = sorted_rows(pa.Table.from_batches([packed(part, number, job) for number, part in enumerate(parts)]))
     if job.counts_by_range:
         runs = sorted_rows(pa.Table.from_batches(order_runs(iter(runs.to_batches()), job), RUN_SCHEMA))
+    if job.stages > 1:
+        return in_stages(runs, job)
     return pa.Table.from_batches(match_runs(iter(runs.to_batches()), job), OUTPUT_SCHEMA)
+
+
+def in_stages(runs: pa.Table, job: Job, *, counting: bool = False) -> pa.Table:
+    """The output of the last stage, where the lanes of each stage are in two tasks."""
+    found = pa.Table.from_batches(first_stage(iter(runs.to_batches()), job, counting), SENT_SCHEMA)
+    for stage in range(1, job.stages):
+        odd = pc.equal(pc.bit_wise_and(found["to"], 1), 1)
+        tasks = [found.filter(odd), found.filter(pc.invert(odd))]
+        given = [next_stage(iter(task.to_batches()), job, stage, counting) for task in tasks]
+        schema = OUTPUT_SCHEMA if stage == job.stages - 1 else SENT_SCHEMA
+        found = pa.concat_tables([pa.Table.from_batches(rows, schema) for rows in given])
+    return found
 
 
 def sorted_rows(runs: pa.Table) -> pa.Table:
@@ -102,14 +123,25 @@ def matches_in(output: pa.Table) -> list[Match]:
     return sorted(rows_to_matches(found), key=repr)
 
 
+def without_positions(matches: Iterable[Match]) -> list[Match]:
+    """What matches are where nobody asks for positions: ids stand for the events."""
+    return sorted((replace(match, positions=(), bindings={}) for match in matches), key=repr)
+
+
+def counters_in(output: pa.Table) -> list[dict[str, Any]]:
+    """What lanes say besides matches and rejects."""
+    told = output.filter(pa.compute.and_(output["query"].is_null(), output["reason"].is_null()))
+    return [json.loads(text) for text in told["event"].to_pylist()]
+
+
 def reasons_in(output: pa.Table) -> list[str]:
     return sorted(output["reason"].drop_null().to_pylist())
 
 
 def local(program: Program, events: Sequence[Event]) -> list[Match]:
-    declared = [source.type for source in program.inputs]
-    source = read_events(list(events), catalog=program.catalog, sources=declared)
-    return sorted((m for rows in LocalRun(plan(program), source).rows() for m in rows_to_matches(rows)), key=repr)
+    declared, chosen = [source.type for source in program.inputs], plan(program)
+    source = read_events(list(events), catalog=program.catalog, sources=declared, columns=chosen.columns)
+    return sorted((m for rows in LocalRun(chosen, source).rows() for m in rows_to_matches(rows)), key=repr)
 
 
 def cut(events: Sequence[Event], places: Iterable[int]) -> list[list[Event]]:

@@ -1,4 +1,4 @@
-"""A standalone cluster of processes on this machine: a master and two workers."""
+"""A standalone cluster of processes on this machine: a master and workers."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[str]:
-    """A master and two workers, each for one task at a time."""
+def cluster(folder: Path, names: tuple[str, ...] = ("one", "two")) -> Iterator[str]:
+    """A master and workers of these names, each for one task at a time."""
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
     where = ["--host", "127.0.0.1", "--webui-port", "0"]
     room = ["--cores", "1", "--memory", "600m"]
-    workers = [["worker.Worker", url, *where, *room, "--work-dir", str(folder / name)] for name in ("one", "two")]
+    workers = [["worker.Worker", url, *where, *room, "--work-dir", str(folder / name)] for name in names]
     commands = [["master.Master", *where, "--port", str(port)], *workers]
     started: list[subprocess.Popen[bytes]] = []
     env = {name: value for name, value in environment().items() if name != "PYTHONPATH"}

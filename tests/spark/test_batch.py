@@ -103,10 +103,8 @@ def test_what_cannot_be_read_is_counted_also_when_it_is_not_asked_for(spark: Spa
 
 
 def test_rejects_of_a_frame(spark: SparkSession) -> None:
-    from weft.runtime.spark.frames import match_frame
-
     events = [*EVENTS[:30], {"type": "A", "k": "u"}, {"ts": 3, "x": 1}]
-    found = match_frame(frame_of(spark, events), api.compile(KEYED), rejects=True, positions=True)
+    found = api.match(frame_of(spark, events), api.compile(KEYED), rejects=True, positions=True)
     reasons = {row.rejected: row.reason for row in found.where("reason is not null").collect()}
     assert reasons == {
         '{"ts": null, "type": "A", "k": "u", "x": null}': "no time: no value in 'ts', nor in 'start' and 'end'",

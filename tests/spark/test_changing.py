@@ -27,6 +27,7 @@ from weft.engines import continuous
 from weft.errors import ProgramError, UsageError
 from weft.languages import compile_text
 from weft.optimizer.pipeline import Choices
+from weft.plan.forms import replanning
 from weft.plan.planner import plan
 from weft.running.logs import log_trigger
 from weft.runtime.execution import adapting
@@ -38,7 +39,7 @@ from weft.runtime.watching.triggers import Trigger
 pytestmark = [pytest.mark.filterwarnings("ignore::weft.DataWarning")]
 TOGETHER = "what was seen is counted over all tests"
 SEEN: Counter[str] = Counter()
-SOON = {"FIRST_LOOK": 1, "ENOUGH": 1, "GAIN": 1.0001}
+SOON = {"FIRST_LOOK": 1, "ENOUGH": 1}
 Events = list[dict[str, object]]
 
 
@@ -104,7 +105,7 @@ def test_changes_lose_and_repeat_nothing(
         return
     meant = Counter(match.id for match in detect(events, program, engine="meaning", rejects=[]))
     triggers = cut(events, (rng.randint(0, len(events)) for _ in range(6)))
-    with patch.multiple(adapting, **SOON):
+    with patch.multiple(adapting, **SOON), patch.object(replanning, "GAIN", 1.0001):
         stream = run(job, triggers, [rng.random() < 0.5 for _ in triggers])
     SEEN["streams"] += 1
     SEEN["changed"] += bool(changes_in(stream))
@@ -149,7 +150,7 @@ def test_a_changed_stream_goes_on_in_its_form_and_forgets_the_old_one() -> None:
     job = job_for(program, KNOWN, None, 1)
     stream = Stream(job, delay=0)
     pages: set[str] = set()
-    with patch.multiple(adapting, **SOON):
+    with patch.multiple(adapting, **SOON), patch.object(replanning, "GAIN", 1.0001):
         for part in cut(EVENTS, range(30, 240, 30)):
             stream.trigger([part])
             stream.forget()
@@ -168,7 +169,7 @@ def test_a_changed_stream_goes_on_in_its_form_and_forgets_the_old_one() -> None:
 
 def test_a_changed_stream_of_another_program_is_refused() -> None:
     stream = Stream(job_for(weft.compile(QUERY, "eql"), KNOWN, None, 1), delay=0)
-    with patch.multiple(adapting, **SOON):
+    with patch.multiple(adapting, **SOON), patch.object(replanning, "GAIN", 1.0001):
         for part in cut(EVENTS[:120], range(30, 120, 30)):
             stream.trigger([part])
     stream.forget()
@@ -265,6 +266,7 @@ def test_a_stream_on_spark_changes_its_form(
         until="complete",
         lanes=1,
         files_per_trigger=1,
+        positions=True,
     )
     run.watch(triggers.append)
     run.watch(log_trigger)

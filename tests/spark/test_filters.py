@@ -96,3 +96,35 @@ def test_where_all_events_matter_none_are_filtered(frame: DataFrame, text: str, 
     matches = weft.match(frame, text, scan="spark", **options)
     assert "GreaterThan(x" not in plan_of(matches)
     assert ids(matches) == ids(weft.match(frame, text, **options))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_columns_that_are_only_compared_travel_as_a_letter(frame: DataFrame) -> None:
+    narrow = weft.match(frame, PAIRS, scan="spark", columns=["start", "end"])
+    arrow = plan_of(narrow).split("weft_pack")[1]
+    read = arrow.split("Project")[1].splitlines()[0]
+    assert "AS weft_letters" in read
+    assert "AS c1#" in read
+    assert "AS c2#" not in read  # the time and the key are sent, and nothing else
+    assert sorted(map(tuple, narrow.collect())) == sorted(
+        map(tuple, weft.match(frame, PAIRS, scan="spark").select("start", "end").collect())
+    )
+    assert "weft_letters" not in plan_of(weft.match(frame, PAIRS, scan="spark"))  # ids are made of what is compared
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a[x > 1] AND b[x <> 0]",
+        "a[k = 'u'] AND b[x IN {1, 2.5}]",
+        "a[note IS NULL] OR b[k <> 'v']",
+        "a[NOT x >= 2]",
+        "a[x > 1] AND a[x] < b[x]",
+        "a[note < 'note 5']",
+    ],
+)
+@pytest.mark.parametrize("pattern", ["A AS a ; B AS b", "A AS a : B AS b"])
+def test_letters_change_no_number(frame: DataFrame, condition: str, pattern: str) -> None:
+    text = f"SELECT * WHERE {pattern} FILTER {condition} PARTITION BY [k] WITHIN 9 MILLISECONDS"
+    assert weft.match(frame, text, scan="spark").count() == len(weft.match(frame, text).collect())

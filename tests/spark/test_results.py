@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F
 
 import weft
-from weft.errors import InputError, UsageError
+from weft.errors import InputError, RejectedWarning, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +52,26 @@ def test_only_selected_attributes_are_shown_and_the_event_is_a_struct(spark: Spa
     assert row.event.amount == Decimal("0.25")
     assert row.variables.b[0].asDict() == {"amount": Decimal("0.25")}
     assert row.variables.a[0].device.os == "os0"
+
+
+@pytest.mark.parametrize("text", [PAIR, SOME, PAIR.replace("A AS a", "NONE AS a")])
+@pytest.mark.filterwarnings("ignore::weft.DataWarning")
+def test_collected_matches_are_those_that_spark_collects(spark: SparkSession, text: str, tmp_path: Path) -> None:
+    events = [*EVENTS, ("A", None, 1, None, None)]
+    frame = spark.createDataFrame(events, SCHEMA).withColumn("plain", F.to_timestamp_ntz("ts"))
+    frame.coalesce(1).write.parquet(str(tmp_path / "events"))
+    for source in (frame, spark.read.parquet(str(tmp_path / "events"))):
+        matches = weft.match(source, text)
+        if not hasattr(matches, "toArrow"):
+            pytest.skip("PySpark 3.5 has no toArrow")
+        with pytest.warns(RejectedWarning, match="1 event"):
+            collected = matches.toArrow()
+        assert matches.counts.get["matches"] == len(collected)
+        usual = type(matches).toArrow(matches)
+        assert collected.schema.equals(usual.schema)
+        by_start = itemgetter("start")
+        assert sorted(collected.to_pylist(), key=by_start) == sorted(usual.to_pylist(), key=by_start)
+        assert len(collected) == (0 if "NONE" in text else 4)
 
 
 def test_events_of_queries_that_differ_are_json(spark: SparkSession) -> None:

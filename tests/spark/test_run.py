@@ -45,7 +45,8 @@ FAR = 10**15  # long after any clock
 
 
 def options(folder: Path, **more: object) -> RunOptions:
-    return RunOptions(str(folder / "out"), str(folder / "checkpoint"), delay=10, lanes=2, files_per_trigger=1, **more)  # type: ignore
+    usual = {"delay": 10, "lanes": 2, "files_per_trigger": 1, "positions": True}
+    return RunOptions(str(folder / "out"), str(folder / "checkpoint"), **{**usual, **more})  # type: ignore
 
 
 def run_of(folder: Path, sources: tuple[str, ...] = ("in",), query: str = QUERY, **more: object) -> ContinuousRun:

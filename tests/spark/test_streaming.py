@@ -20,7 +20,6 @@ from tests.spark.pipeline import local
 import weft
 from weft import api
 from weft.errors import RejectedWarning, UsageError
-from weft.runtime.spark.frames import match_frame
 from weft.runtime.spark.streams.listening import RejectListener
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def read_stream(spark: SparkSession, folder: Path) -> DataFrame:
 
 def test_our_watermark(spark: SparkSession, tmp_path: Path) -> None:
     write_files(tmp_path / "in", [*EVENTS[:60], LATE, UNREADABLE, *EVENTS[60:]], 3)
-    frame = match_frame(
+    frame = api.match(
         read_stream(spark, tmp_path / "in"), api.compile(PROGRAMS), delay=10, lanes=2, rejects=True, positions=True
     )
     found = outcome(frame, tmp_path, availableNow=True)
@@ -157,7 +156,7 @@ def test_programs_that_wait_for_time(spark: SparkSession, tmp_path: Path) -> Non
     write_files(tmp_path / "in", EVENTS, 2)
     programs = {language: api.compile(text, language=language) for text, language in ((STEP, "step"), (EPN, "epn"))}
     frames = {
-        language: match_frame(read_stream(spark, tmp_path / "in"), program, delay=10, lanes=2, positions=True)
+        language: api.match(read_stream(spark, tmp_path / "in"), program, delay=10, lanes=2, positions=True)
         for language, program in programs.items()
     }
     waiting = read_stream(spark, tmp_path / "waiting").withColumn("ts", F.timestamp_millis("ts"))
@@ -235,15 +234,15 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
     )
     program = api.compile(PROGRAMS)
     with pytest.raises(UsageError, match="the watermark is on 't', but the time of events is in 'at'"):
-        match_frame(stream.withWatermark("t", "1 second"), program, time="at")
+        api.match(stream.withWatermark("t", "1 second"), program, time="at")
     with pytest.raises(UsageError, match="has a watermark already"):
-        match_frame(stream.withWatermark("at", "1 second"), program, time="at", delay=3)
+        api.match(stream.withWatermark("at", "1 second"), program, time="at", delay=3)
     with pytest.raises(UsageError, match="must not be negative"):
-        match_frame(stream, program, delay=-1)
+        api.match(stream, program, delay=-1)
     with pytest.raises(UsageError, match="at least one lane"):
-        match_frame(stream, program, lanes=0)
+        api.match(stream, program, lanes=0)
     with pytest.raises(UsageError, match="`delay` is for streams"):
-        match_frame(spark.createDataFrame([], SCHEMA), program, delay=1)
+        api.match(spark.createDataFrame([], SCHEMA), program, delay=1)
 
 
 def test_budgets_of_frames(spark: SparkSession, tmp_path: Path) -> None:

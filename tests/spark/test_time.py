@@ -108,7 +108,7 @@ def test_what_ends_before_the_watermark_is_known_and_nothing_else(
 def in_triggers(text: str, language: str, *triggers: list[Event], lanes: int = 2) -> list[list[tuple[int, int]]]:
     """The times of all matches so far, after each trigger, without a delay."""
     program = replace(compile_text(text, language=language)[0], inputs=())
-    stream = Stream(job_for(program, lanes, streaming=True), delay=0)
+    stream = Stream(job_for(program, lanes, streaming=True, positions=False), delay=0)
     found = []
     for trigger in triggers:
         stream.trigger([trigger])
@@ -149,7 +149,7 @@ def test_deferred_sets_are_selected_when_time_has_passed() -> None:
 
 def test_an_idle_source_releases_what_waits_and_moves_time_no_further() -> None:
     program, _ = compile_text("SELECT a.k FROM A a", language="eql")
-    stream = Stream(job_for(program, 2, streaming=True), delay=0)
+    stream = Stream(job_for(program, 2, streaming=True, positions=False), delay=0)
     stream.silence()  # before any event there is nothing to release
     stream.trigger([[{"type": "A", "ts": 1, "k": 1}, {"type": "A", "ts": 5, "k": 2}]])
     assert ends_in(stream) == [1]
@@ -164,7 +164,7 @@ def test_an_idle_source_releases_what_waits_and_moves_time_no_further() -> None:
 
 def test_when_two_sources_pause_what_they_send_next_in_order_is_not_late() -> None:
     program, _ = compile_text("SELECT a.k FROM A a", language="eql")
-    stream = Stream(job_for(program, 1, streaming=True), delay=DELAY, sources=2)
+    stream = Stream(job_for(program, 1, streaming=True, positions=False), delay=DELAY, sources=2)
     for source, time in [(0, 10), (1, 14)]:
         stream.trigger([[{"type": "A", "ts": time, "k": 1}]], source)
     for source in (0, 1, 0, 1):
@@ -205,7 +205,7 @@ def ends_in(stream: Stream) -> list[int]:
 
 def test_an_event_waits_until_every_source_has_passed_its_time() -> None:
     program, _ = compile_text("SELECT * FROM A a", language="eql")
-    stream = Stream(job_for(program, 1, streaming=True), delay=0, sources=2)
+    stream = Stream(job_for(program, 1, streaming=True, positions=False), delay=0, sources=2)
     found = []
     for source, time in [(0, 5), (0, 9), (1, 2), (1, 7), (0, 9)]:
         stream.trigger([[{"type": "A", "ts": time}]], source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +15,18 @@ from hypothesis import strategies as st
 from tests.spark.pipeline import Event, job_for, local, matches_in, packed
 
 from weft import api
+from weft.algebra.query import Program
 from weft.errors import UsageError
+from weft.plan.operators import Plan
+from weft.plan.planner import plan
+from weft.runtime.reading.order import Reading
 from weft.runtime.spark.files.work import FileWork
-from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.jobs.generations import Generation, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.jobs.job import Job, job_of, successive_job
 from weft.runtime.spark.lanes import state as lane_state
 from weft.runtime.spark.lanes.state_files import lanes_in, state_names
 from weft.runtime.spark.lanes.trigger import TriggerWork
+from weft.runtime.spark.runs.seeds import read_files
 from weft.runtime.spark.schema import OUTPUT_SCHEMA
 from weft.runtime.spark.streams.starting import _state_folder
 from weft.runtime.spark.watermark import Lateness
@@ -110,6 +117,44 @@ def test_a_trigger_without_rows_is_no_gap(tmp_path: Path) -> None:
         stream.triggers += 1
     output.append(stream.attempt([FileWork(stream.job, {}).end(0)]))
     assert matches_in(pa.concat_tables(output)) == local(program, events)
+
+
+def test_lanes_of_queries_that_ended_have_stopped_and_need_no_state(tmp_path: Path) -> None:
+    text = "SELECT * WHERE A AS a ; B AS b WITHIN {} MILLISECONDS"
+    for name, ticks in (("kept", 20), ("left", 9), ("new", 5)):
+        (tmp_path / f"{name}.ceql").write_text(text.format(ticks))
+    kept, left, new = (api.compile(tmp_path / f"{name}.ceql") for name in ("kept", "left", "new"))
+    folder = tmp_path / "lanes"
+    events, output = events_of(7, 80, ["u"]), []
+    reading, number = Reading(), 0
+    job = job_of(plan(api.merge_programs([kept, left]), strategy="query", lanes=2), reading, 2, streaming=True)
+    generations: tuple[Generation, ...] = (first_generation(job.plan.queries, job.plan, job.lanes),)
+
+    def make(part: Program, first: int) -> Plan:
+        return plan(part, first=first, strategy="query", lanes=2)
+
+    for programs in ([kept, left], [kept], [kept, new], [kept, new]):
+        written = api.merge_programs(programs)
+        if number:
+            before = tuple(map(generation_from_plain, json.loads(json.dumps([own.to_plain() for own in generations]))))
+            stand = read_files(folder, number - 1, before)
+            generations = succeeded(before, written, make, 2, 2, (), stand.trigger).generations
+            job = successive_job(job, written, generations, stand.seed)
+        stream = FileStream(job, folder)
+        stream.triggers = number
+        stream.forget()
+        output.append(stream.attempt([packed(events[20 * number : 20 * number + 20], 0, job)]))
+        number += 1
+    needed = {lane.id for own in generations for lane in own.lanes_left}
+    assert needed < set(lanes_in(folder))
+    stream.triggers = number
+    output.append(stream.attempt([FileWork(job, {}).end(0)]))
+    found = [match for match in matches_in(pa.concat_tables(output)) if match.query == "kept"]
+    assert found == local(kept, events)
+    lane = folder / str(min(needed))
+    (lane / state_names(lane)[3]).unlink()
+    with pytest.raises(UsageError, match="has no state of trigger 3"):
+        read_files(folder, 3, generations)
 
 
 class Conf:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -192,6 +193,34 @@ def test_programs_that_run_here_have_limits(tmp_path: Path, monkeypatch: pytest.
         assert "budget" in str(bench.run("many").info.problem)
     finally:
         bench.close()
+
+
+def test_what_texts_and_files_decide_about_is_done_elsewhere(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Told(Workers):
+        def submit(self, cancelled: threading.Event, work: Any, *arguments: object) -> Any:
+            asked.append(work.__name__)
+            raise CrowdedError("not now")
+
+    (tmp_path / "e.jsonl").write_text(EVENTS)
+    bench = Workbench(tmp_path, Told())
+    small, large = (ProgramSource(f"{FEW} -- {'x' * size}", "ceql") for size in (9, 30_000))
+    assert bench.check(small).is_right  # soon done, at every stroke of a key
+    assert bench.complete(small, 3).words
+    for ask in (
+        lambda: bench.check(large),
+        lambda: bench.complete(large, 3),
+        lambda: bench.plan(small),
+        lambda: bench.event_count("e.jsonl"),
+        lambda: bench.submit(large, Sample(), "run"),
+    ):
+        with pytest.raises(CrowdedError):
+            ask()
+    assert asked == ["check", "complete", "planned", "row_count", "check"]
+    with pytest.raises(UsageError, match="at most 2,000,000 characters"):
+        bench.check(ProgramSource("x" * 2_000_001, "ceql"))
+    bench.close()
 
 
 def test_there_is_one_set_of_workers_for_all() -> None:

@@ -44,6 +44,8 @@ def test_a_program_is_deployed_on_spark_watched_and_stopped(tmp_path: Path, monk
         assert [point.lag for point in found.history] == [0]
         assert any("9 events" in line for line in found.log)
         # The last event, which makes two matches, waits for the watermark.
+        assert 0 < found.busy <= 1
+        wait_for(lambda: (told := bench.run("fire").checkpoint) is not None and told.trigger is not None)
         assert found.funnels == bench.funnels("fire") == {"fire": [("t1", 2), ("h1", 2), ("match", 0)]}
         wait_for(lambda: bool(bench.cluster().executors))
         assert bench.cluster().executors[0].cores > 0
@@ -72,5 +74,11 @@ def change_it(bench: Workbench, incoming: Path) -> None:
     wait_for(lambda: bench.run("fire").info.summary.events == 11 or bench.run("fire").info.state != "running")
     found = {query.name: query.matches for query in bench.run("fire").info.summary.queries}
     assert found == {"fire": 4, "hot": 1}  # partial matches are not among them
+    newest = [(match.query, match.end, match.event) for match in bench.run("fire").matches]
+    assert sorted(newest, key=lambda one: one[:2]) == [
+        *[("fire", 8, {"id": 1})] * 2,
+        *[("fire", 100, {"id": 1})] * 2,
+        ("hot", 100, {}),
+    ]
     assert bench.funnels("fire") == {"fire": [("t1", 2), ("h1", 2), ("match", 4)], "hot": [("match", 1)]}
     assert any("the program has changed" in line for line in bench.run("fire").log)

@@ -13,13 +13,14 @@ bound to the variable, and is missing when there is none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from weft.algebra.definition import Definition
-from weft.algebra.predicates import Expression, Predicate
+from weft.algebra.predicates import Expression, Predicate, is_passed_on
 from weft.algebra.terms import mentioned_in, require_distinct, require_known
 from weft.schema import Kind
 from weft.tree import Node
@@ -242,13 +243,16 @@ class CompositeQuery(Definition):
     """A named pattern and the output fields of its matches: one match for each different binding of variables.
 
     `order` are the variables as they were written, where the pattern was rewritten, and `brackets` how they were put
-    into brackets then: this says nothing of its matches.
+    into brackets then: this says nothing of its matches. With `all_fields`, the output event also has every attribute
+    of every event of a match, as `variable.attribute`, but not types and times. What an event lacks is left out.
     """
 
+    shares_state: ClassVar[str | None] = "equal parts of patterns are kept once"
     pattern: Composite
     fields: tuple[Field, ...] = ()
     order: tuple[str, ...] = ()
     brackets: Brackets = field(default=(), compare=False, repr=False)
+    all_fields: bool = False
 
     def __post_init__(self) -> None:
         require_known(mentioned_in(shown.value for shown in self.fields), self.pattern.variables)
@@ -258,6 +262,21 @@ class CompositeQuery(Definition):
     def variables(self) -> tuple[str, ...]:
         """The variables of its matches, in the order of the query's text."""
         return self.order or self.pattern.variables
+
+    @property
+    def shown_variables(self) -> tuple[str, ...]:
+        """All variables."""
+        return self.variables
+
+    def passes_on(self, name: str) -> bool:
+        """Whether a field is the attribute itself."""
+        return is_passed_on(((field.name, field.value) for field in self.fields), name)
+
+    @cached_property
+    def repeated(self) -> frozenset[str]:
+        """The variables that may be bound to several events: `all_fields` shows a list of values of these."""
+        runs = (node for node in self.pattern.walk(Composite) if isinstance(node, CompositeRepeat))
+        return frozenset(name for run in runs for name in run.variables)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
@@ -270,3 +289,8 @@ class CompositeQuery(Definition):
     def field_kinds(self) -> Mapping[str, Kind | None]:
         """The fields, of kinds that the events decide."""
         return dict.fromkeys(shown.name for shown in self.fields)
+
+
+def composites_in(queries: Iterable[Node]) -> list[CompositeQuery]:
+    """Return the composite queries among queries of all kinds."""
+    return [query for query in queries if isinstance(query, CompositeQuery)]

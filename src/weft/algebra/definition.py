@@ -26,6 +26,10 @@ class Definition(Node):
     name: str
     mentioned: tuple[str, ...] | None = field(default=None, compare=False, repr=False, kw_only=True)
     spans: tuple[tuple[Node, Span], ...] = field(default=(), compare=False, repr=False, kw_only=True)
+    untied: ClassVar[str] = "no equality ties all variables together"
+    """Why it has no key, where no events must agree in an attribute."""
+    shares_state: ClassVar[str | None] = None
+    """What it shares with others of its kind, where its state cannot be counted alone."""
     is_rule: ClassVar[bool] = False
     """Rules differ: several may define one type, which may be made of itself, and what they define is an instant."""
 
@@ -37,6 +41,40 @@ class Definition(Node):
     @property
     def reads(self) -> tuple[str, ...]:
         """The types of events that it names, each once."""
+        raise NotImplementedError
+
+    @property
+    def relevant_types(self) -> frozenset[str] | None:
+        """The types whose events matter; None: any event may break contiguity, fill a NOT, or move a window."""
+        return frozenset(self.reads)
+
+    @property
+    def counts_time(self) -> bool:
+        """Whether partitions without events of its types matter: an absence over all time since the first event."""
+        return False
+
+    @property
+    def counts_events(self) -> bool:
+        """Whether it has a window of a number of events."""
+        return False
+
+    @property
+    def shown_variables(self) -> tuple[str, ...]:
+        """The variables that its matches may show, in the order of its text where that has one."""
+        raise NotImplementedError
+
+    @property
+    def declared_key(self) -> tuple[tuple[str, ...], ...]:
+        """The parts of the key that it declares, each the attributes of which the first present counts."""
+        return ()
+
+    @property
+    def key_obstacle(self) -> str | None:
+        """Why it cannot be split by the key that it declares, or by any."""
+        return None
+
+    def passes_on(self, name: str) -> bool:
+        """Whether its derived events have the attribute as the events they are made of do, or lack it."""
         raise NotImplementedError
 
     @property

@@ -6,6 +6,7 @@ is one whose arithmetic is undefined or whose sides are of different kinds (sema
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal as OneOf
@@ -23,7 +24,10 @@ MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
     "=": "=",
     "<>": "<>",
 }  # the operator when the sides are exchanged
-Function = OneOf["ABS", "LOWER", "UPPER", "LENGTH", "COALESCE", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"]
+Function = (
+    OneOf["ABS", "LEAST", "GREATEST", "LOWER", "UPPER", "LENGTH", "COALESCE"]
+    | OneOf["YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"]
+)
 AggregateFunction = OneOf["COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"]
 
 
@@ -76,8 +80,9 @@ class Negative(Expression):
 class Call(Expression):
     """A function of values, without a value where it makes no sense: of a missing value, or of one of another kind.
 
-    LOWER, UPPER and LENGTH are of texts, ABS of numbers; COALESCE is the first operand that has a value. The parts of
-    a date are of a whole number of ticks since 1970, each of `tick` nanoseconds, in UTC, for the years 1 to 9999.
+    LOWER, UPPER and LENGTH are of texts, ABS, LEAST and GREATEST of numbers; COALESCE is the first operand that has a
+    value. The parts of a date are of a whole number of ticks since 1970, each of `tick` nanoseconds, in UTC, for the
+    years 1 to 9999.
     """
 
     function: Function
@@ -178,6 +183,11 @@ class Monotone(Predicate):
 
     direction: OneOf["INCREASING", "DECREASING"]
     attribute: Attribute
+
+
+def is_passed_on(fields: Iterable[tuple[str, Expression | None]], name: str) -> bool:
+    """Whether one of the fields is the attribute of the same name of some event."""
+    return any(own == name and isinstance(value, Attribute) and value.name == name for own, value in fields)
 
 
 def variables_of(node: Node) -> frozenset[str]:

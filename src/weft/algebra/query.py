@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from weft.algebra.analysis.feeding import cycles_beyond_rules
 from weft.algebra.analysis.rule_graph import behind, instant_cycles, numbered
-from weft.algebra.chains import Fits, Skip
+from weft.algebra.chains import Chain, Fits, Link, Skip
 from weft.algebra.composites import CompositeQuery
 from weft.algebra.definition import Definition
 from weft.algebra.endpoints import Input, Output
-from weft.algebra.patterns import Event, Other, Pattern
+from weft.algebra.patterns import Bind, Event, Other, Pattern, Repeat, Sequence
 from weft.algebra.predicates import Expression
 from weft.algebra.row_patterns import RowPattern
 from weft.algebra.rules import Rule
@@ -82,12 +83,19 @@ class Window(Node):
 
     Of an event without the attribute no match starts or ends; an event whose attribute is below the
     largest seen so far does not exist for the query (it is counted as out of order). One value that is wrong does not
-    end all: see `meaning.query.in_order`.
+    end all: see `meaning.query.in_order`. `jump`: by how much a value may be above all before it without being doubted,
+    infinite: by any amount; None: by `amount`.
     """
 
     unit: OneOf["events", "time", "attribute"]
     amount: int | float
     attribute: str | None = None
+    jump: int | float | None = None
+
+    @property
+    def doubts_above(self) -> int | float:
+        """By how much a value must be above all before it to be doubted."""
+        return self.amount if self.jump is None else self.jump
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,7 @@ class Query(Definition):
     partitions.
     """
 
+    untied: ClassVar[str] = "no PARTITION BY, and no equality ties all variables together"
     pattern: Pattern
     strategy: Strategy = Strategy.ALL
     selected: tuple[Selected, ...] | None = None
@@ -124,6 +133,64 @@ class Query(Definition):
         named = [node.type for node in self.pattern.walk(Pattern) if isinstance(node, Event | Other)]
         fitting = (type_ for node in self.walk() if isinstance(node, Fits) for type_ in node.types)
         return tuple(dict.fromkeys([*named, *fitting]))
+
+    @property
+    def relevant_types(self) -> frozenset[str] | None:
+        """The types that it names, unless other events can break contiguity, fill a NOT, or move its window."""
+        if self.session is not None:
+            return frozenset(self.reads)
+        if self.strategy is Strategy.STRICT or (self.window is not None and self.window.unit == "attribute"):
+            return None
+        any_event = any(
+            isinstance(node, Other | Chain) or (isinstance(node, Sequence | Repeat) and node.contiguous)
+            for node in self.pattern.walk()
+        )
+        return None if any_event else frozenset(self.reads)
+
+    @property
+    def counts_events(self) -> bool:
+        """Whether it has a window of a number of events."""
+        return self.window is not None and self.window.unit == "events"
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether a match depends on events beside those that it binds, or on matches that end at other events."""
+        waits = any(part is not None for part in (self.skip, self.unless, self.session, self.top))
+        ordered = self.window is not None and self.window.unit == "attribute"
+        return waits or ordered or self.strategy is Strategy.STRICT or self.consume is not Consume.NONE
+
+    @property
+    def shown_variables(self) -> tuple[str, ...]:
+        """The variables that the pattern binds."""
+        names: set[str] = set()
+        for node in self.pattern.walk():
+            if isinstance(node, Bind | Link):
+                names.add(node.name)
+            elif isinstance(node, Event):
+                names.update(node.names)
+        return tuple(sorted(names))
+
+    @property
+    def declared_key(self) -> tuple[tuple[str, ...], ...]:
+        """The key of PARTITION BY."""
+        return self.partition
+
+    @property
+    def key_obstacle(self) -> str | None:
+        """What looks at all partitions."""
+        if not self.partition:
+            return None
+        if self.consume is Consume.ANY:
+            return "CONSUME BY ANY looks at all partitions"
+        if self.top is not None:
+            return "ORDER BY looks at all partitions"
+        if self.window is not None and self.window.unit == "attribute":
+            return f"the order of [{self.window.attribute}] is that of all partitions"
+        return None
+
+    def passes_on(self, name: str) -> bool:
+        """Whether exactly one variable shows the attribute."""
+        return [shown for item in self.selected or () for shown in item.attributes].count(name) == 1
 
     def mentions(self) -> set[str]:
         """The attributes that it reads."""

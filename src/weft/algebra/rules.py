@@ -18,7 +18,7 @@ from typing import ClassVar
 from typing import Literal as OneOf
 
 from weft.algebra.definition import Definition
-from weft.algebra.predicates import Attribute, Comparison, Expression, Predicate
+from weft.algebra.predicates import Attribute, Comparison, Expression, Predicate, is_passed_on
 from weft.algebra.terms import require_distinct, require_known
 from weft.schema import Kind
 from weft.tree import Node
@@ -170,6 +170,8 @@ class Rule(Definition):
     one rule in the order of the events taken, look-back by look-back.
     """
 
+    untied: ClassVar[str] = "no equality ties all events of a rule"
+    shares_state: ClassVar[str | None] = "rules of a program share their events"
     is_rule: ClassVar[bool] = True
     terminator: Terminator
     lookbacks: tuple[LookBack, ...] = ()
@@ -205,6 +207,15 @@ class Rule(Definition):
     def variables(self) -> tuple[str, ...]:
         """The variables, in the order in which they are bound."""
         return tuple(step.variable for step in self.steps)
+
+    @property
+    def shown_variables(self) -> tuple[str, ...]:
+        """The variables, in the order in which they were written."""
+        return self.order or self.variables
+
+    def passes_on(self, name: str) -> bool:
+        """Whether a field is the attribute itself."""
+        return is_passed_on(((field.name, field.value) for field in self.fields), name)
 
     @cached_property
     def types(self) -> tuple[str, ...]:

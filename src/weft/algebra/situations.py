@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from weft import schema
 from weft.algebra.composites import Conditions, Field
-from weft.algebra.contexts import WHOLE, Context, FromFor, FromUntil
+from weft.algebra.contexts import WHOLE, Context, FromFor, FromUntil, Whole, Windows
 from weft.algebra.definition import Definition
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
-from weft.algebra.predicates import Attribute
+from weft.algebra.predicates import Attribute, is_passed_on
 from weft.algebra.terms import mentioned_in, require_distinct, require_known
 from weft.tree import Node
 
@@ -108,6 +109,7 @@ class SituationQuery(Definition):
     divided `by`. In an absence there are no events to read.
     """
 
+    untied: ClassVar[str] = "no key divides the partitions or ties all events"
     situation: Situation
     fields: tuple[Field, ...] = ()
 
@@ -127,6 +129,30 @@ class SituationQuery(Definition):
     def reads(self) -> tuple[str, ...]:
         """The types that the situation looks at."""
         return tuple(sorted(self.situation.types))
+
+    @property
+    def relevant_types(self) -> frozenset[str] | None:
+        """The types it looks at, unless the time of all events counts."""
+        return None if self.counts_time else frozenset(self.reads)
+
+    @property
+    def counts_time(self) -> bool:
+        """Whether it is an absence in partitions that go on for ever, or slide."""
+        return self.situation.kind == "absence" and isinstance(self.situation.context, Windows | Whole)
+
+    @property
+    def key_obstacle(self) -> str | None:
+        """An absence over all time is of no key."""
+        return "an absence counts the time of all events" if self.counts_time else None
+
+    @property
+    def shown_variables(self) -> tuple[str, ...]:
+        """The variables of its participants."""
+        return self.situation.variables
+
+    def passes_on(self, name: str) -> bool:
+        """Whether a field is the attribute itself."""
+        return is_passed_on(((field.name, field.value) for field in self.fields), name)
 
     @property
     def field_kinds(self) -> Mapping[str, schema.Kind | None]:

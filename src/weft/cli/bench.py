@@ -7,6 +7,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -18,27 +19,34 @@ import typer
 from weft.api import ProgramWarning
 from weft.cli.console import say, say_json
 from weft.cli.figures import bench_figures
+from weft.cli.grouping import grouped
 from weft.drawing.ratios import check_plot, plot_ratios
 from weft.errors import InputError, UsageError, did_you_mean
 
 Row = dict[str, Any]  # case, value, unit, baseline, ratio, and the goal of the ratio if there is one
 
 
+@dataclass(frozen=True)
+class BenchOptions:
+    """Options that some benchmarks have."""
+
+    nodes: Annotated[bool, typer.Option("--nodes", help="Of `next`: simulate placement on 1 to 40 nodes.")] = False
+    threads: Annotated[int | None, typer.Option(min=1, help="Of `trex`: split the rules among this many threads.")] = (
+        None
+    )
+    strategy: Annotated[str | None, typer.Option(metavar="NAME", help="Of `scale`: only this strategy.")] = None
+    lanes: Annotated[int | None, typer.Option(min=2, metavar="N", help="Of `scale`: only this number of lanes.")] = None
+    part: Annotated[str | None, typer.Option(metavar="NAME", help="Of `spark`: only this part.")] = None
+
+
+@grouped
 def bench(
+    own: BenchOptions,
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which; all if none is named.")] = None,
     scale: Annotated[
         float | None, typer.Option(min=0.001, help="How large the work is, against the usual size.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per figure, on stdout.")] = False,
-    nodes: Annotated[bool, typer.Option("--nodes", help="Of `next`: simulate placement on 1 to 40 nodes.")] = False,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Of `trex`: split the rules among this many threads.")
-    ] = None,
-    strategy: Annotated[str | None, typer.Option(metavar="NAME", help="Of `scale`: only this strategy.")] = None,
-    lanes: Annotated[
-        int | None, typer.Option(min=2, metavar="N", help="Of `scale`: only this number of lanes.")
-    ] = None,
-    part: Annotated[str | None, typer.Option(metavar="NAME", help="Of `spark`: only this part.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ratios into a .png or .svg file.")] = None,
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Where the benchmarks are.")] = "benchmarks",
     listed: Annotated[bool, typer.Option("--list", help="Of `figure`: name all figures and tables.")] = False,
@@ -80,7 +88,7 @@ def bench(
     for name in names or list(found):
         say(f"running {name} …", err=True)
         work = _load(found[name]).run
-        given = _accepted(name, work, nodes=nodes, threads=threads, strategy=strategy, lanes=lanes, part=part)
+        given = _accepted(name, work, **vars(own))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ProgramWarning)  # queries of the documents, most without bounds
             fresh = [{"benchmark": name, **row} for row in work(scale or 1.0, **given)]

@@ -13,7 +13,7 @@ from weft.cli.console import say, say_json
 from weft.drawing.ratios import check_plot
 from weft.errors import InputError, UsageError, did_you_mean
 
-SMALL = 0.02  # the scale of `weft bench figures`, unless another is asked for
+SMALL = 0.01  # the scale of `weft bench figures`, unless another is asked for
 
 
 def bench_figures(
@@ -28,7 +28,7 @@ def bench_figures(
             if as_json:
                 say_json({"figure": figure.id, "title": figure.title, "x": figure.x, "y": figure.y})
             else:
-                say(f"{figure.id:<16} {figure.title}")
+                say(f"{figure.id:<18} {figure.title}")
         return
     if command == "figures" and wanted:
         raise UsageError("`weft bench figures` takes no names: one figure is `weft bench figure NAME`")
@@ -37,26 +37,45 @@ def bench_figures(
     for name in wanted:
         if name not in known:
             raise UsageError(f"no figure {name!r}; {did_you_mean(name, known) or 'see `weft bench figure --list`'}")
-    chosen = [known[name] for name in wanted] or list(known.values())
     check_plot(out / "figure.svg")
-    _run(package, chosen, scale or (1.0 if wanted else SMALL), out, as_json)
+    if wanted:
+        for name in wanted:
+            say(f"running {name} …", err=True)
+            _say_outcome(package.run_figure(known[name], scale or 1.0, out), as_json)
+    else:
+        run_all(package, list(known.values()), scale or SMALL, out, as_json=as_json)
 
 
-def _run(package: Any, chosen: Sequence[Any], scale: float, out: Path, as_json: bool) -> None:
-    done, started = [], time.perf_counter()
-    for number, figure in enumerate(chosen, start=1):
-        say(f"running {figure.id} ({number} of {len(chosen)}) …", err=True)
-        for outcome in package.run_figures([figure], scale, out):
-            done.append(outcome)
-            if as_json:
-                files = [str(path) for path in outcome.files]
-                say_json({"figure": figure.id, "expected": figure.shape, "holds": outcome.holds, "files": files})
-            else:
-                say(f"{figure.id}: {figure.title}\n  {outcome.sentence}\n  {outcome.files[0]}, .png, .svg")
-    if len(chosen) > 1:
-        page = package.write_page(done, scale, out)
-        held, seconds = sum(outcome.holds for outcome in done), time.perf_counter() - started
-        say(f"{held} of {len(chosen)} figures have the expected shape; {seconds:,.0f} s; all are in {page}", err=True)
+def run_all(package: Any, figures: Sequence[Any], scale: float, out: Path, *, as_json: bool) -> None:
+    """Run all figures into a folder that remembers what is done, so that a stopped run can be resumed."""
+    record = package.FigureRecord.of(out, scale)
+    left = [figure for figure in figures if not record.has(figure)]
+    if len(left) < len(figures):
+        done = len(figures) - len(left)
+        say(f"{done} of {len(figures)} figures are in {out} already; empty the folder to begin anew", err=True)
+    begun = time.perf_counter()
+    for number, figure in enumerate(left, start=len(figures) - len(left) + 1):
+        spent = time.perf_counter() - begun
+        say(f"running {figure.id} ({number} of {len(figures)}, {spent:,.0f} s so far) …", err=True)
+        start = time.perf_counter()
+        outcome = package.run_figure(figure, scale, out)
+        record.add(outcome, time.perf_counter() - start)
+        _say_outcome(outcome, as_json)
+    page = package.write_page(record, figures)
+    say(
+        f"{record.held} of {len(figures)} figures have the expected shape; "
+        f"they took {record.seconds:,.0f} s; all are in {page}",
+        err=True,
+    )
+
+
+def _say_outcome(outcome: Any, as_json: bool) -> None:
+    figure = outcome.figure
+    if as_json:
+        files = [str(path) for path in outcome.files]
+        say_json({"figure": figure.id, "expected": figure.shape, "holds": outcome.holds, "files": files})
+    else:
+        say(f"{figure.id}: {figure.title}\n  {outcome.sentence}\n  {outcome.files[0]}, .png, .svg")
 
 
 def _package(folder: Path) -> Any:

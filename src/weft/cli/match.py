@@ -29,9 +29,11 @@ from weft.engines import Engine
 from weft.errors import InputError, UsageError
 from weft.languages import language_of
 from weft.languages.texts import PROGRAM_SUFFIXES
+from weft.plan.partitioning.splits import PLACED
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
+from weft.runtime.options import Arrival, Options
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
 FORMAT_OF_SUFFIX: dict[str, OutputFormat] = {".csv": "csv", ".parquet": "parquet"}
@@ -117,6 +119,7 @@ class MatchWork:
     engine: EngineName = "local"
     strategy: options.Strategy = None
     lanes: options.Lanes = None
+    nodes: options.Nodes = None
     threads: options.Threads = None
     budget: options.Budgets = None
     shed: Shedding = None
@@ -126,12 +129,16 @@ class MatchWork:
     @property
     def sharing(self) -> Sharing:
         """How work is shared out."""
-        return Sharing(self.strategy, self.lanes, self.threads)
+        if self.nodes is None:
+            return Sharing(self.strategy, self.lanes, self.threads)
+        if self.strategy not in (None, PLACED) or self.lanes is not None:
+            raise UsageError("--nodes N is --strategy placed with N nodes: leave out --strategy and --lanes")
+        return Sharing(PLACED, self.nodes, self.threads)
 
     @property
-    def arrival(self) -> inputs.Arrival:
+    def arrival(self) -> Arrival:
         """How sources that are read as they come are merged."""
-        return inputs.Arrival(self.delay or 0, self.idle_after)
+        return Arrival(self.delay or 0, self.idle_after)
 
     @property
     def limits(self) -> Limits:
@@ -186,8 +193,8 @@ def match(
     if output.form == "parquet" and output.is_progress and not sinks:
         raise UsageError("Parquet is not for a terminal: give --out FILE")
     check_places([*output.places, *filter(None, [told.rejects])], [*texts.paths, *files_of(given)])
-    how: dict[str, Any] = {"sharing": work.sharing, "choices": optimising.chosen_for(program), "limits": work.limits}
-    run = engines.start(given, program, work.engine, **names.named, **how, arrival=work.arrival, showing=output.typed)
+    chosen = Options(names.columns, work.arrival, work.sharing, optimising.chosen_for(program), work.limits)
+    run = engines.start(given, program, work.engine, chosen, showing=output.typed)
     compiled = clock.perf_counter() - started
     shown = told.show_progress and not output.is_progress
     with compiling_told(), progress("matching", lambda: run.counters, shown=shown):
@@ -195,6 +202,8 @@ def match(
     write_rejects(run.rejected, told.rejects)
     for doubt in run.doubts:
         say(f"warning: {doubt}", err=True)
+    if sys.stderr.isatty() and not told.count and run.counters.get("matches") == 0:
+        say(f"no matches in {run.counters.get('events', 0):,} events; `weft why` says what some of them lack", err=True)
     if told.stats:
         seconds = clock.perf_counter() - started
         stages = {"compile": compiled, **run.seconds}

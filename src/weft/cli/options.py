@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from weft.algebra.query import Program
-from weft.api import choices, merge_programs
+from weft.api import merge_programs
 from weft.cli.console import say
 from weft.cli.render import compile_all
 from weft.optimizer.fitting import unused_statistics
@@ -18,6 +18,7 @@ from weft.runtime.lanes.sharing import LaneCount
 from weft.runtime.limits.budgets import Budget, budget_from_text
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
+from weft.runtime.options import EventColumns
 
 Programs = Annotated[
     list[str] | None, typer.Argument(metavar="PROGRAM", show_default=False, help="Files with queries.")
@@ -46,7 +47,7 @@ Strategy = Annotated[
         "--strategy",
         metavar="NAME",
         help="How work is shared out: key, slice, replicate, query, rank, match (match:rr, match:potc, match:es, "
-        "match:mcee) or one.",
+        "match:mcee), one, or placed.",
     ),
 ]
 
@@ -73,6 +74,14 @@ def idle_after(text: str) -> Any:
     return seconds
 
 
+MaxJump = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        metavar="SECONDS",
+        help="How far an event may be ahead before time waits for others to confirm it; `inf`: any.",
+    ),
+]
 IdleAfter = Annotated[
     Any,  # as the functions take it, which the command line's library has no kind for
     typer.Option(
@@ -87,6 +96,10 @@ Lanes = Annotated[
     typer.Option(
         "--lanes", parser=lane_count, metavar="N", help="Into how many shares work is split; `auto`: as rates ask for."
     ),
+]
+Nodes = Annotated[
+    int | None,
+    typer.Option("--nodes", min=1, metavar="N", help="Place operators on N nodes, stage by stage, as NEXT does."),
 ]
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, metavar="N", help="How many lanes work at once in this process.")
@@ -136,10 +149,14 @@ class EventNames:
     key: Key = None
 
     @property
+    def columns(self) -> EventColumns:
+        """As a program takes them."""
+        return EventColumns(self.time, self.type_, tuple(self.order or ()), tuple(self.key or ()))
+
+    @property
     def named(self) -> dict[str, Any]:
         """As the public functions take them."""
-        order, key = tuple(self.order or ()), tuple(self.key or ())
-        return {"time": self.time, "type": self.type_, "order": order, "key": key}
+        return self.columns.named
 
 
 @dataclass(frozen=True)
@@ -152,7 +169,7 @@ class Optimising:
     @property
     def choices(self) -> Choices:
         """As the optimiser takes them."""
-        return choices(self.optimize, self.statistics)
+        return Choices.of(self.optimize, self.statistics)
 
     def chosen_for(self, program: Program) -> Choices:
         """The same; warn about statistics that match nothing in the program."""

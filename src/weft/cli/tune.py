@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from weft.cli import options
 from weft.cli.console import rewrite_line, say, say_json
+from weft.cli.grouping import grouped
 from weft.cli.render import compile_all
 from weft.drawing.ratios import check_plot
 from weft.errors import UsageError
@@ -21,25 +23,40 @@ from weft.tuning.tune import tune as try_splits
 from weft.tuning.writing import with_split
 
 
-def tune(
-    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A file of patterns (.epn).")],
-    pattern: Annotated[str | None, typer.Option(metavar="NAME", help="The pattern, if there are several.")] = None,
-    alpha: Annotated[float, typer.Option(help="The weight of latency: 1 latency only, 0 throughput only.")] = 0.5,
-    latency: Annotated[Latency, typer.Option(help="Latency of sets: their mean, or their 99th percentile.")] = "mean",
-    rates: Annotated[
-        str | None, typer.Option(metavar="TYPE=N,…", help="Events per second of each type; 50 where not given.")
-    ] = None,
-    domain: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=A..B", help="Values of an attribute; 0..100. Repeatable.")
-    ] = None,
-    distribution: Annotated[str, typer.Option(help="Arrival of events: poisson or uniform.")] = "poisson",
-    events: Annotated[int, typer.Option("--length", min=1, help="Events of a simulated stream.")] = EVENTS,
-    runs: Annotated[int, typer.Option(min=2, help="Simulated streams for each split.")] = RUNS,
+@dataclass(frozen=True)
+class TuningGoal:
+    """What is tuned, and for what."""
+
+    pattern: Annotated[str | None, typer.Option(metavar="NAME", help="The pattern, if there are several.")] = None
+    alpha: Annotated[float, typer.Option(help="The weight of latency: 1 latency only, 0 throughput only.")] = 0.5
+    latency: Annotated[Latency, typer.Option(help="Latency of sets: their mean, or their 99th percentile.")] = "mean"
     coefficient: Annotated[
         float | None,
         typer.Option("--coefficient", "-C", help="Scale of throughput; by default measured by pilot runs."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
+    ] = None
+
+
+@dataclass(frozen=True)
+class SimulatedStreams:
+    """The random streams on which splits are tried."""
+
+    rates: Annotated[
+        str | None, typer.Option(metavar="TYPE=N,…", help="Events per second of each type; 50 where not given.")
+    ] = None
+    domain: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=A..B", help="Values of an attribute; 0..100. Repeatable.")
+    ] = None
+    distribution: Annotated[str, typer.Option(help="Arrival of events: poisson or uniform.")] = "poisson"
+    events: Annotated[int, typer.Option("--length", min=1, help="Events of a simulated stream.")] = EVENTS
+    runs: Annotated[int, typer.Option(min=2, help="Simulated streams for each split.")] = RUNS
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0
+
+
+@grouped
+def tune(
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A file of patterns (.epn).")],
+    goal: TuningGoal,
+    streams: SimulatedStreams,
     plot_to: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="A picture of all splits, .png or .svg.")
     ] = None,
@@ -60,16 +77,13 @@ def tune(
     try:
         found = try_splits(
             compiled,
-            pattern,
-            alpha=alpha,
-            latency=latency,
-            rates=rates_in(rates),
-            domains=dict(map(domain_in, domain or ())),
-            distribution=distribution,
-            events=events,
-            runs=runs,
-            coefficient=coefficient,
-            seed=seed,
+            **vars(goal),
+            rates=rates_in(streams.rates),
+            domains=dict(map(domain_in, streams.domain or ())),
+            distribution=streams.distribution,
+            events=streams.events,
+            runs=streams.runs,
+            seed=streams.seed,
             progress=_progress,
         )
     except NothingToTune as reason:  # the program is fine as it is

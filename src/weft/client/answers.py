@@ -12,7 +12,7 @@ from weft.errors import DataWarning, WeftError
 from weft.runtime.data.matches import Match
 
 MOST_REJECTS = 1000  # that a client keeps
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two tries
 RETRIED = frozenset({429, 502, 503, 504})
 
 

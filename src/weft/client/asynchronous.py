@@ -10,7 +10,7 @@ from typing import Any, Self
 import httpx
 
 from weft.client.answers import RETRIED, Cursor, MessageParser, Published, Remote, checked, remote_of
-from weft.client.connection import STREAM_TIMEOUT, Options, Pauses, language_of, quoted, text_of, unreachable
+from weft.client.connection import STREAM_TIMEOUT, ConnectionOptions, Pauses, language_of, quoted, text_of, unreachable
 from weft.client.encoding import Body, encoded
 from weft.client.publishing import LINGER, ROOM, Outbox
 from weft.runtime.data.matches import Match
@@ -19,7 +19,7 @@ from weft.runtime.data.matches import Match
 class AsyncClient:
     """A program that runs elsewhere, for asyncio; see `Client` for what each method does."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ConnectionOptions) -> None:
         self._options = options
         self._http = httpx.AsyncClient(**options.http)
         self.published = Published()

@@ -51,8 +51,8 @@ def connect(
     """Connect to a program that `weft serve` runs: deploy queries, publish events, subscribe to matches."""
     try:
         from weft.client.asynchronous import AsyncClient
-        from weft.client.connection import Client, Options
+        from weft.client.connection import Client, ConnectionOptions
     except ImportError:
         raise UsageError(MISSING) from None
-    options = Options(url, token, patience, verify, source)
+    options = ConnectionOptions(url, token, patience, verify, source)
     return AsyncClient(options) if asynchronous else Client(options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,8 +24,8 @@ from weft.client.answers import (
     checked,
     remote_of,
 )
-from weft.client.encoding import Body, bodies_of_place, encoded
-from weft.client.publishing import Publisher
+from weft.client.encoding import bodies_of_place, encoded
+from weft.client.publishing import Batch, Publisher
 from weft.errors import UsageError
 from weft.languages.texts import path_of_program, read_program
 from weft.runtime.data.matches import Match
@@ -33,7 +33,7 @@ from weft.runtime.data.matches import Match
 STREAM_TIMEOUT = httpx.Timeout(10.0, read=60.0)  # a stream says something every 15 s
 
 
-class Options:
+class ConnectionOptions:
     """How a client talks to its server: the address, the token, and for how long it tries."""
 
     def __init__(self, url: str, token: str | None, patience: float, verify: bool | str, source: str | None) -> None:
@@ -55,7 +55,7 @@ class Options:
 class Client:
     """A program that runs elsewhere; see `weft.connect`. Its methods may be called from several threads."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ConnectionOptions) -> None:
         self._options = options
         self._http = httpx.Client(**options.http)
         self._publisher: Publisher | None = None
@@ -142,11 +142,16 @@ class Client:
             self._publisher = Publisher(self._send, self.published)
         return self._publisher
 
-    def _send(self, batch: Body, sequence: int) -> dict[str, Any]:
-        given = {"source": self._options.source, "sequence": sequence}
-        headers = {"Content-Type": batch.kind}
+    def _send(self, batch: Batch, waits: Callable[[], bool]) -> dict[str, Any]:
+        """Send a batch until it is answered; the server waits for the one before as long as that is on its way."""
+        given = {"source": self._options.source, "sequence": batch.number}
+
+        def numbered() -> dict[str, Any]:
+            return given | {"after": batch.before} if waits() else given
+
+        headers = {"Content-Type": batch.body.kind}
         answer: dict[str, Any] = self._asked(
-            "POST", "/v1/events", params=given, headers=headers, content=batch.content, retry=True
+            "POST", "/v1/events", given=numbered, headers=headers, content=batch.body.content, retry=True
         )
         return answer
 
@@ -191,12 +196,17 @@ class Client:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _asked(self, method: str, path: str, *, retry: bool = False, **given: Any) -> Any:
-        """The answer to a request; with `retry`, one that is refused for now, or breaks, is sent again for a while."""
+    def _asked(
+        self, method: str, path: str, *, retry: bool = False, given: Callable[[], Any] = dict, **more: Any
+    ) -> Any:
+        """The answer to a request; with `retry`, one that is refused for now, or breaks, is sent again for a while.
+
+        `given` are parameters of the address, asked for each time.
+        """
         pauses = Pauses(self._options.patience)
         while True:
             try:
-                answer = self._http.request(method, path, **given)
+                answer = self._http.request(method, path, params=given(), **more)
                 if not (retry and answer.status_code in RETRIED and pauses.may_wait):
                     return checked(answer.status_code, answer.text)
                 pause = pauses.next(answer.headers.get("Retry-After"))
@@ -210,7 +220,7 @@ class Client:
 class RemoteSubscription:
     """An iterator over matches; `missed` counts those that the server says were lost. `close` ends it."""
 
-    def __init__(self, options: Options, query: str, where: str | None, after: str | None) -> None:
+    def __init__(self, options: ConnectionOptions, query: str, where: str | None, after: str | None) -> None:
         self._options = options
         self._given = {"query": query} | ({} if where is None else {"where": where})
         self._cursor = Cursor(after)
@@ -304,7 +314,10 @@ class Pauses:
 
 def unreachable(url: str, problem: Exception) -> ServiceError:
     """Return the error for a server that does not answer."""
-    return ServiceError(f"the server at {url} cannot be reached: {problem or type(problem).__name__}")
+    hint = (
+        "; check it by its own certificate: verify='cert.pem' (--certificates)" if "CERTIFICATE" in str(problem) else ""
+    )
+    return ServiceError(f"the server at {url} cannot be reached: {problem or type(problem).__name__}{hint}")
 
 
 def quoted(name: str) -> str:

@@ -18,8 +18,8 @@ from weft.errors import InputError, UsageError
 
 NDJSON, ARROW = "application/x-ndjson", "application/vnd.apache.arrow.stream"
 LINES = 1 << 20  # bytes of a file of lines that are sent at once
-ROWS = 1 << 16  # rows of a table that are sent at once, at most
-TABLE_BYTES = 4 << 20  # and bytes
+ROWS = 1 << 16  # rows of a table in one piece, at most
+TABLE_BYTES = 8 << 20  # bytes of tables that are sent at once
 
 
 class Body(NamedTuple):

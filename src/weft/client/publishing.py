@@ -6,7 +6,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from weft.client.answers import Published
 from weft.client.encoding import NDJSON, TABLE_BYTES, Body, as_stream
@@ -14,6 +15,7 @@ from weft.client.encoding import NDJSON, TABLE_BYTES, Body, as_stream
 BATCH_BYTES = 1 << 20  # of a batch of lines
 ROOM = 32 << 20  # bytes that may wait before `publish` does
 LINGER = 0.02  # seconds for which a batch waits for more
+AT_ONCE = 2  # batches that are on their way: one that the server works on, and the next
 
 
 class Outbox:
@@ -61,17 +63,35 @@ def _go_together(first: Body, other: Body) -> bool:
     return bool(first.table.schema.equals(other.table.schema))
 
 
-class Publisher:
-    """Sends what it is given in a thread; `send` takes a batch and its number, and returns the answer."""
+class Batch(NamedTuple):
+    """What is sent at once, with its number; `before` is the number of the batch before."""
 
-    def __init__(self, send: Callable[[Body, int], dict[str, Any]], published: Published) -> None:
+    body: Body
+    number: int
+
+    @property
+    def before(self) -> int:
+        """The number of the batch before."""
+        return self.number - 1
+
+
+class Publisher:
+    """Sends what it is given in threads. While the server works on one batch, the next one is on its way.
+
+    `send` takes a batch and a function that tells whether the batch before has no answer yet: then the server must
+    wait for that one. It returns the answer.
+    """
+
+    def __init__(self, send: Callable[[Batch, Callable[[], bool]], dict[str, Any]], published: Published) -> None:
         self._send, self._published = send, published
         self._outbox = Outbox()
         self._changed = threading.Condition()
-        self._is_sending = self._ended = self._hurry = False
+        self._sending: set[int] = set()  # numbers of batches that have no answer yet
+        self._ended = self._hurry = False
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="weft publish", daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=self._run, name="weft publish", daemon=True) for _ in range(AT_ONCE)]
+        for thread in self._threads:
+            thread.start()
 
     def add(self, body: Body) -> None:
         """Have events sent; waits while too many wait. An earlier failure is raised here."""
@@ -86,7 +106,7 @@ class Publisher:
         with self._changed:
             self._hurry = True
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._failure is not None or not (self._outbox or self._is_sending))
+            self._changed.wait_for(lambda: self._failure is not None or not (self._outbox or self._sending))
             self._hurry = False
             self._raise()
 
@@ -98,7 +118,8 @@ class Publisher:
             with self._changed:
                 self._ended = True
                 self._changed.notify_all()
-            self._thread.join()
+            for thread in self._threads:
+                thread.join()
 
     def _raise(self) -> None:
         if self._failure is not None:
@@ -106,25 +127,36 @@ class Publisher:
             raise failure
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._outbox or self._ended)
-                if not self._outbox:
-                    return
-                until = time.monotonic() + LINGER
-                while (
-                    not (self._outbox.is_full or self._hurry or self._ended) and (left := until - time.monotonic()) > 0
-                ):
-                    self._changed.wait(left)
-                batch, sequence = self._outbox.take()
-                self._is_sending = True
-                self._changed.notify_all()
+        while (batch := self._next()) is not None:
             failure: BaseException | None = None
+            answer: dict[str, Any] | None = None
             try:
-                self._published.add(self._send(batch, sequence))
+                answer = self._send(batch, partial(self._sending.__contains__, batch.before))
             except BaseException as problem:
                 failure = problem
             with self._changed:
-                self._is_sending = False
+                if answer is not None:
+                    self._published.add(answer)
+                self._sending.discard(batch.number)
                 self._failure = self._failure or failure
                 self._changed.notify_all()
+
+    def _next(self) -> Batch | None:
+        """The next batch, when it is full or has waited for more; None at the end."""
+        with self._changed:
+            until: float | None = None
+            while True:
+                if not self._outbox:
+                    if self._ended:
+                        return None
+                    until = None
+                    self._changed.wait()
+                    continue
+                until = time.monotonic() + LINGER if until is None else until
+                left = until - time.monotonic()
+                if self._outbox.is_full or self._hurry or self._ended or left <= 0:
+                    body, number = self._outbox.take()
+                    self._sending.add(number)
+                    self._changed.notify_all()
+                    return Batch(body, number)
+                self._changed.wait(left)

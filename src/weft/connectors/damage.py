@@ -38,5 +38,5 @@ def bad_rows(path: str, bad: Sequence[tuple[int, str]]) -> Chunk:
         lambda row: None,
         problems={row: problem for row, (_, problem) in enumerate(bad)},
         place=lambda row: (path, bad[row][0]),
-        tabular=False,
+        form="rows",
     )

@@ -31,7 +31,7 @@ TEXTS = {
     "max_jump": "An event more than so many seconds ahead of the others waits until others confirm it; None: time "
     "follows any event.",
     # How it runs.
-    "strategy": "How work is shared out: key, slice, replicate, query, rank, match or one. By default the "
+    "strategy": "How work is shared out: key, slice, replicate, query, rank, match, one or placed. By default the "
     "best by cost.",
     "lanes": "Into how many shares the work is split; `auto`: as many as the program's rates ask for.",
     "threads": "How many lanes this process works on at once.",
@@ -56,7 +56,8 @@ TEXTS = {
     "streaming": "Whether the frame is a stream, where no frame may be asked.",
     # Running programs.
     "queue": "How many events may wait for a thread that matches them; without it `push` matches.",
-    "when_full": "What `push` does when the queue is full: `wait`, or `drop` events where that never invents a match.",
+    "when_full": "What `push` does when the queue is full: `wait`, `drop` waiting events where that never invents a "
+    "match, or `refuse` new ones.",
     "url": "The address of the server.",
     "token": "A token that the server knows.",
     "asynchronous": "Whether the methods of the client are coroutines.",
@@ -84,7 +85,7 @@ TEXTS = {
     "format": "text, json or dot.",
     "rates": "Whether the events and tasks of each component are shown.",
     "model": "Whose costs the rates are for: this machine unless it is given, `step2012`, or a file.",
-    "nodes": "Show where operators would run on so many machines, as NEXT places them.",
+    "nodes": "The plan for so many nodes, with operators placed one by one: that of strategy='placed'.",
     "sample": "Of how many events, the first ones, the statistics are; all unless it is given.",
     "time_unit": "One tick of event time: ns, us, ms, s, min, h or d.",
 }

@@ -22,16 +22,16 @@ MOST_ATTRIBUTES = 3  # written under an event
 LaneBy = Literal["type", "variable"]
 
 
-def timeline_svg(scene: Scene, lanes: LaneBy = "type") -> str:
-    """The scene as SVG, with a lane for each type of events, or for each variable of the matches."""
-    return _Timeline(scene, lanes).svg()
+def timeline_svg(scene: Scene, lanes: LaneBy = "type", width: int = WIDTH) -> str:
+    """The scene as SVG of a width, with a lane for each type of events, or for each variable of the matches."""
+    return _Timeline(scene, lanes, width).svg()
 
 
 class _Timeline:
     """The places of everything in the picture: events have an x, lanes and matches a y."""
 
-    def __init__(self, scene: Scene, lanes: LaneBy) -> None:
-        self._scene = scene
+    def __init__(self, scene: Scene, lanes: LaneBy, width: int) -> None:
+        self._scene, self._width = scene, width
         self._events = [scene.events[position] for position in sorted(scene.events)]
         self._lane_of = _lanes(scene, self._events, lanes)
         used = (position for match in scene.matches for own in match.bindings.values() for position in own)
@@ -59,13 +59,13 @@ class _Timeline:
         note = _note(self._scene, self._scale)
         if note:
             parts.append(words(note, 16, bottom + 16, size=11, fill=FAINT))
-        return drawing(WIDTH, bottom + (28 if note else 10), *parts, title="timeline of matches")
+        return drawing(self._width, bottom + (28 if note else 10), *parts, title="timeline of matches")
 
     # -- places ---------------------------------------------------------------------------------
 
     def _columns(self) -> tuple[dict[int, float], dict[int, float], str]:
         """The x of each event and of its start: by time, or evenly, if times are unknown or too close together."""
-        left, span = self._left + 26, WIDTH - RIGHT - 26 - self._left
+        left, span = self._left + 26, self._width - RIGHT - 26 - self._left
         starts = {seen.position: _number(seen.start) for seen in self._events}
         ends = {seen.position: _number(seen.end) for seen in self._events}
         known = [time for time in (*starts.values(), *ends.values()) if time is not None]
@@ -101,7 +101,7 @@ class _Timeline:
     def _lane_lines(self) -> Iterable[str]:
         for lane in self._lanes:
             y = self._y(lane)
-            yield element("line", x1=self._left, x2=WIDTH - 16, y1=y, y2=y, stroke=LINE, stroke_width=2)
+            yield element("line", x1=self._left, x2=self._width - 16, y1=y, y2=y, stroke=LINE, stroke_width=2)
             colour = COLOURS[self._lanes.index(lane) % len(COLOURS)]
             yield words(shortened(lane, 24), 16, y + 4, size=13, fill=colour, font_weight=600)
 
@@ -117,7 +117,7 @@ class _Timeline:
     def _axis(self) -> Iterable[str]:
         """The times of events, as many as have room."""
         y = self._first_match - 32
-        yield element("line", x1=self._left, x2=WIDTH - 16, y1=y, y2=y, stroke=FAINT)
+        yield element("line", x1=self._left, x2=self._width - 16, y1=y, y2=y, stroke=FAINT)
         yield words("time" if self._has_times() else "position", 16, y + 4, size=11, fill=FAINT)
         done = 0.0
         form = _time_form([seen.end for seen in self._events if seen.end is not None])

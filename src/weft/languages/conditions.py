@@ -68,7 +68,7 @@ class ConditionLowering:
             case syntax.Comparison():
                 return self.comparison(node)
             case syntax.Contains(operand, part):
-                sides = [self._expected(side, TEXT, "only a text contains a text").value for side in (operand, part)]
+                sides = [self.expected(side, TEXT, "only a text contains a text").value for side in (operand, part)]
                 return terms.Contains(*sides)
         return self.own_condition(node) or self._flag(node)
 
@@ -119,9 +119,10 @@ class ConditionLowering:
         self.findings.error("not-a-value", "a condition stands where a value is needed", span)
 
     def _number(self, node: syntax.Expression) -> algebra.Expression:
-        return self._expected(node, NUMBER, "arithmetic needs numbers").value
+        return self.expected(node, NUMBER, "arithmetic needs numbers").value
 
-    def _expected(self, node: syntax.Expression, wanted: Families, needed: str) -> Typed:
+    def expected(self, node: syntax.Expression, wanted: Families, needed: str) -> Typed:
+        """The value of an expression, which must be of some kind; reports another."""
         found = self.value(node)
         if found.families is not None and wanted is not None and not found.families & wanted:
             self.findings.error("type-mismatch", f"{needed}; this is {say(found.families)}", node.span)

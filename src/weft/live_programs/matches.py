@@ -13,7 +13,8 @@ from weft.drawing.matches import matches_html
 from weft.drawing.scene import MOST_MATCHES, scene_of
 from weft.errors import UsageError, did_you_mean
 from weft.languages.content.lower import Fields
-from weft.runtime.data.matches import Match
+from weft.plan.properties import shows_all_fields
+from weft.runtime.data.matches import Match, MatchBatch
 from weft.runtime.data.shape import MATCH_SCHEMA
 from weft.runtime.live.deployments import Deployed
 from weft.runtime.live.pieces import Pieces
@@ -30,10 +31,10 @@ class Queue(Protocol):
 
 
 @runtime_checkable
-class RowReceiver(Protocol):
-    """What takes matches as rows of MATCH_SCHEMA, many at a time."""
+class ColumnReceiver(Protocol):
+    """What takes matches as columns, of which it makes rows when somebody wants them."""
 
-    def receive_rows(self, rows: pa.RecordBatch, /) -> object:
+    def receive_columns(self, found: Sequence[MatchBatch], query_order: Sequence[str], /) -> object:
         """Take some."""
 
 
@@ -95,6 +96,8 @@ def fields_of(program: Program, type: str) -> Fields | None:
         return _attributes_of(program, type)
     fields: dict[str, Any] = {}
     for query in program.queries:
+        if query.name == type and shows_all_fields(query):
+            return None
         if query.name == type:
             for name, kind in query.field_kinds.items():
                 fields[name] = kind if fields.get(name, kind) == kind else None

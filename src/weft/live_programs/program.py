@@ -25,20 +25,19 @@ from weft.detection import report_rejected
 from weft.errors import BudgetError, Diagnostic, UsageError
 from weft.languages.content.lower import compile_filter
 from weft.languages.defined import Defined, defined_types
-from weft.live_programs.matches import Deployment, Matches, Queue, RowReceiver, fields_of
+from weft.live_programs.matches import ColumnReceiver, Deployment, Matches, Queue, fields_of
 from weft.live_programs.queue import SHEDS, EventQueue, WhenFull
 from weft.live_programs.set_aside import numbered
 from weft.live_programs.state import LiveState
-from weft.optimizer.pipeline import DEFAULT, Choices
+from weft.plan.properties import ALL_FIELDS
 from weft.runtime.data.events import EventBatch, Int64s, Rejected
 from weft.runtime.data.matches import Match, MatchBatch
-from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.limits.waiting import Piece, Risky, joined
 from weft.runtime.live.deployments import Deployed
 from weft.runtime.live.pieces import Pieces
 from weft.runtime.live.primitive import PrimitiveEvents
 from weft.runtime.live.subscriptions import EVERY_TYPE, Subscription, Subscriptions
-from weft.runtime.reading.fronts import MAX_JUMP
+from weft.runtime.options import USUAL, Options
 from weft.runtime.reading.order import EventSource
 from weft.runtime.watching.triggers import OperatorStats
 from weft.statistics import Statistics
@@ -49,30 +48,22 @@ class LiveProgram(LiveState):
 
     def __init__(
         self,
-        time: str = "ts",
-        type: str = "type",
+        options: Options = USUAL,
         rejects: list[Rejected] | None = None,
-        choices: Choices = DEFAULT,
-        order: Sequence[str] = (),
-        key: Sequence[str] = (),
-        limits: Limits = NO_LIMITS,
         queue: int | None = None,
         when_full: WhenFull = "wait",
-        *,
-        lanes: int | None = None,
-        threads: int | None = None,
-        max_jump: float | None = MAX_JUMP,
     ) -> None:
         if queue is None and when_full != "wait":
             raise UsageError(
                 f"when_full={when_full!r} is about a queue: give the number of events that may wait, queue="
             )
-        if queue is not None and when_full == "drop" and limits.shed is None:
-            limits = replace(limits, shed=SHEDS)
-        super().__init__(time, type, rejects, choices, order, key, limits, lanes, threads, max_jump)
+        if queue is not None and when_full == "drop" and options.limits.shed is None:
+            options = replace(options, limits=replace(options.limits, shed=SHEDS))
+        super().__init__(options, rejects)
         self._subscriptions = Subscriptions()
         self._event_types: tuple[str, ...] = ()  # of the input, to which somebody subscribed
-        self._primitive = PrimitiveEvents(self._key)
+        self._primitive = PrimitiveEvents(options.columns.key)
+        type = options.columns.type
         self._queue = None if queue is None else EventQueue(queue, when_full, self._work_off, self._risky, type)
 
     # -- events ---------------------------------------------------------------------------------
@@ -94,7 +85,7 @@ class LiveProgram(LiveState):
 
     def _work_off(self, pieces: list[Piece], share: float) -> None:
         """Take events from the queue, of which a share is too much."""
-        if self._guard.shedder is not None and self._limits.shed is SHEDS:
+        if self._guard.shedder is not None and self._options.limits.shed is SHEDS:
             self._guard.shedder.share, self._guard.shedder.looks = share, share > 0
         events, numbers, count = joined(pieces)
         self._push(events, numbers, count)
@@ -115,11 +106,9 @@ class LiveProgram(LiveState):
             source = inputs.open_source(
                 events,
                 self.program,
-                time=self._time,
-                type=self._type,
-                order=self._order,
-                key=self._key,
+                **self._options.columns.named,
                 columns=None if self._event_types else self._deployments.columns,
+                all_fields=ALL_FIELDS in self._deployments.columns,
             ).continued(self.events, self._since)
             found = self._pieces()
             for batch in source:
@@ -143,7 +132,7 @@ class LiveProgram(LiveState):
     def _match(self, batch: EventBatch, found: Pieces) -> None:
         """Keep the matches of a batch within the limits; beyond them, where a limit ends it, the program has ended."""
         if self._event_types:
-            for own in self._primitive.matches(batch, self._event_types, self._type):
+            for own in self._primitive.matches(batch, self._event_types, self._options.columns.type):
                 self._subscriptions.deliver_events(own)
         batch = self._guard.events(batch, self._deployments)
         if not len(batch):
@@ -173,7 +162,7 @@ class LiveProgram(LiveState):
             return self._deliver(pieces)
 
     def _pieces(self) -> Pieces:
-        return Pieces(by_end=len(self.program.queries) == 1)
+        return Pieces(by_end=len(self.program.queries) == 1 and self._deployments.comes_by_end)
 
     def advance(self, time: int) -> Matches:
         """No event that ends before `time` will come (it would be late): give the matches that waited to know.
@@ -207,7 +196,7 @@ class LiveProgram(LiveState):
             if len(self._aside):
                 own["set aside"] = len(self._aside)
             if self._queue is not None:
-                own["queued"] = self.queued
+                own |= {"queued": self.queued, "held": self._queue.held, "refused": self._queue.refused}
             limited = Counter(self._guard.counters)
             if self._queue is not None and self._queue.left_out:
                 limited.update({"shed": self._queue.left_out, "shed unread": self._queue.left_out})
@@ -334,7 +323,10 @@ class LiveProgram(LiveState):
     # -- subscriptions --------------------------------------------------------------------------
 
     def subscribe(
-        self, type: str, to: Callable[[Match], object] | Queue | RowReceiver | str | Path, where: str | None = None
+        self,
+        type: str,
+        to: Callable[[Match], object] | Queue | ColumnReceiver | str | Path,
+        where: str | None = None,
     ) -> Subscription:
         """Deliver the matches of a type (`*`: of all) to a function, a queue or a file, from now on.
 
@@ -355,8 +347,8 @@ class LiveProgram(LiveState):
             if isinstance(to, str | Path):
                 file = growing_sink(to)
                 subscription = Subscription(type, None, file.write, wanted, file.close)
-            elif isinstance(to, RowReceiver):
-                subscription = Subscription(type, None, to.receive_rows, wanted)
+            elif isinstance(to, ColumnReceiver):
+                subscription = Subscription(type, None, wanted=wanted, take=to.receive_columns)
             elif isinstance(to, Queue):
                 subscription = Subscription(type, to.put_nowait, wanted=wanted)
             elif callable(to):

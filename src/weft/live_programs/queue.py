@@ -1,7 +1,8 @@
 """A bounded queue of events for a live program, processed by a separate thread.
 
-When events arrive faster than they are matched and the queue is full, pushing blocks or events are dropped. Only events
-whose loss never adds a match are dropped; if the queue has no such event, pushing blocks.
+When events arrive faster than they are matched and the queue is full, pushing blocks, or events are dropped or refused.
+Only events whose loss never adds a match are dropped; if the queue has no such event, pushing blocks. Events of any
+program can be refused: they do not become part of the stream.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from weft.runtime.limits.looking import Looking
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.limits.waiting import Piece, Risky, Rows, Waiting, as_rows
 
-WhenFull = Literal["wait", "drop"]
+WhenFull = Literal["wait", "drop", "refuse"]
 WHEN_FULL: tuple[WhenFull, ...] = get_args(WhenFull)
 MOST_AT_ONCE = 1 << 16  # events that the thread takes out together
 
@@ -29,7 +30,8 @@ class EventQueue:
     """Call `work` with the queued events in a thread, with consecutive pieces in one call.
 
     `room` is the number of events that may be queued. With `drop`, the oldest events are dropped when the queue is
-    full, except those of `risky` types.
+    full, except those of `risky` types; with `refuse`, arriving events for which there is no room. `held` and `refused`
+    count the events that had to wait for room, and those that were refused.
     """
 
     def __init__(
@@ -40,7 +42,8 @@ class EventQueue:
         if when_full not in WHEN_FULL:
             raise UsageError(f"when_full is {' or '.join(map(repr, WHEN_FULL))}, not {when_full!r}")
         self._room, self._work, self._risky = room, work, risky
-        self.drops = when_full == "drop"
+        self.drops, self._refuses = when_full == "drop", when_full == "refuse"
+        self.held = self.refused = 0
         self._waiting = Waiting(type)
         self._looking = Looking()
         self._changed = threading.Condition()
@@ -51,7 +54,7 @@ class EventQueue:
         self._thread.start()
 
     def put(self, events: Any) -> None:
-        """Put events in; more than there is room for wait for it, or push out such as may be left out."""
+        """Put events in; more than there is room for wait for it, push out such as may be left out, or are refused."""
         rows = as_rows(events)
         if len(rows) <= self._room:
             self._put(rows)
@@ -62,13 +65,25 @@ class EventQueue:
     def _put(self, rows: Rows) -> None:
         with self._changed:
             self._wait(lambda: not self._paused)
-            if self.drops:
+            if self._refuses:
+                self._wait(lambda: True)  # raises what went wrong
+                taken = max(0, self._room - self.waiting)
+                self.refused += max(0, len(rows) - taken)
+                if taken:
+                    self._add(rows[:taken])
+            elif self.drops:
                 self._add(rows)
                 self._waiting.shrink(self._room, self._risky())
-                self._wait(lambda: self._waiting.count <= self._room)
+                self._hold(len(rows), lambda: self._waiting.count <= self._room)
             else:
-                self._wait(lambda: self.waiting + len(rows) <= self._room)
+                self._hold(len(rows), lambda: self.waiting + len(rows) <= self._room)
                 self._add(rows)
+
+    def _hold(self, count: int, until: Callable[[], bool]) -> None:
+        """Wait for room, and count the events that had to."""
+        if not until():
+            self.held += count
+        self._wait(until)
 
     def _add(self, rows: Rows) -> None:
         self._waiting.add(rows)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from weft.api import Known, Programs, as_columns, choices
+from weft.api import Known, Programs
 from weft.described import described
 from weft.described.checking import check
 from weft.live_programs.program import LiveProgram
 from weft.live_programs.queue import WhenFull
 from weft.runtime.data.events import Rejected
-from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.budgets import Given
-from weft.runtime.limits.guarding import Limits
 from weft.runtime.limits.shedding import Shed
+from weft.runtime.options import Options
 from weft.runtime.reading.fronts import MAX_JUMP
 
 
 @described(
-    lanes="Queries that do not feed each other are shared out to so many; as many as `threads` unless it is given.",
+    strategy="`key` (the default): the work of queries that have a key is split by it, others are whole in one lane; "
+    "`query`: all are.",
+    lanes="How many lanes share the work; as many as `threads` unless it is given.",
     threads="How many lanes work on a batch at once; as many as `lanes` unless it is given.",
 )
 def live(
@@ -35,6 +37,7 @@ def live(
     shed: Shed | None = None,
     queue: int | None = None,
     when_full: WhenFull = "wait",
+    strategy: Literal["key", "query"] | None = None,
     lanes: int | None = None,
     threads: int | None = None,
     max_jump: float | None = MAX_JUMP,
@@ -43,24 +46,9 @@ def live(
 
     With `with weft.live(program) as running:` the stream ends with the block; `finish` ends it otherwise.
     """
-    check(locals())
-    by, ids = as_columns(order), as_columns(key)
-    sharing = Sharing(lanes=lanes, threads=threads)
-    chosen, limits = choices(optimize, statistics), Limits(budget, shed)
-    running = LiveProgram(
-        time,
-        type,
-        rejects,
-        chosen,
-        by,
-        ids,
-        limits,
-        queue,
-        when_full,
-        lanes=sharing.number,
-        threads=sharing.threads,
-        max_jump=max_jump,
-    )
+    given = locals()
+    check(given)
+    running = LiveProgram(Options.of(given), rejects, queue, when_full)
     if program is not None:
         running.deploy(program)
     return running

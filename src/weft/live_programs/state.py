@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -11,21 +11,23 @@ from typing import Any, Self
 
 from weft.algebra.query import AnyQuery, Program
 from weft.algebra.stored import program_from_plain, program_to_plain
-from weft.api import Known, Programs, choices, merge_programs
+from weft.api import Known, Programs, merge_programs
 from weft.connectors.saved import read_saved, write_saved
 from weft.described.checking import check
 from weft.errors import InputError, UsageError
 from weft.live_programs.set_aside import SetAside
-from weft.optimizer.pipeline import DEFAULT, Choices
+from weft.optimizer.pipeline import Choices
 from weft.plan.changes import Change, changed
 from weft.runtime.data import blocks
 from weft.runtime.data.events import Rejected
 from weft.runtime.execution.layer_state import with_name
+from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.budgets import Given
-from weft.runtime.limits.guarding import NO_LIMITS, Guard, Limits
+from weft.runtime.limits.guarding import Guard, Limits
 from weft.runtime.limits.shedding import Shed
 from weft.runtime.live.lanes import LANES, deployments_of
-from weft.runtime.reading.fronts import MAX_JUMP, Front
+from weft.runtime.options import USUAL, EventColumns, Options
+from weft.runtime.reading.fronts import Front
 from weft.runtime.store.pages import pages_below, pages_under
 from weft.schema import Catalog
 
@@ -37,33 +39,29 @@ SAVED = 1  # the layout of saved programs: another number for another one
 class LiveState:
     """Queries that run, the state that they have, and how far the stream has come."""
 
-    def __init__(
-        self,
-        time: str = "ts",
-        type: str = "type",
-        rejects: list[Rejected] | None = None,
-        choices: Choices = DEFAULT,
-        order: Sequence[str] = (),
-        key: Sequence[str] = (),
-        limits: Limits = NO_LIMITS,
-        lanes: int | None = None,
-        threads: int | None = None,
-        max_jump: float | None = MAX_JUMP,
-    ) -> None:
-        self._limits, self._guard = limits, Guard(())
+    def __init__(self, options: Options = USUAL, rejects: list[Rejected] | None = None) -> None:
+        self._options, self._rejects, self._guard = options, rejects, Guard(())
         self._set(EMPTY)
-        self._order, self._key = tuple(order), tuple(key)
         self.events = 0  # taken so far: the position of the next one
         self.rejected = 0
-        self._time, self._type, self._rejects = time, type, rejects
-        self._deployments = deployments_of(lanes, threads, choices)
-        self._deployments.identify_by(self._key)
+        self._deployments = deployments_of(options.sharing, options.choices)
+        self._deployments.identify_by(options.columns.key)
         self._since: tuple[int, int] | None = None  # the end and start of the last event
-        self._aside = SetAside(max_jump)
+        self._aside = SetAside(options.arrival.max_jump)
         self._lock = threading.RLock()
         self._is_at_work = False
         self._is_finished = False
         self._pages: dict[str, bytes] = {}  # of the state as it was saved last: the next time only what changed is made
+
+    @property
+    def max_jump(self) -> float | None:
+        """How many seconds an event may be ahead of the others without being set aside; None: any number."""
+        return self._aside.max_jump
+
+    @max_jump.setter
+    def max_jump(self, seconds: float | None) -> None:
+        with self._lock:
+            self._aside.max_jump = seconds
 
     def join(self) -> None:
         """Wait until all events that were pushed are taken."""
@@ -73,6 +71,11 @@ class LiveState:
         return nullcontext()
 
     @property
+    def lanes(self) -> int:
+        """The number of lanes that share the work."""
+        return self._deployments.lane_count
+
+    @property
     def state_bytes(self) -> int:
         """The bytes of memory that all queries hold now, counted."""
         return self._deployments.state_bytes
@@ -80,8 +83,8 @@ class LiveState:
     def _set(self, program: Program) -> None:
         self.program = program
         self._names = program.names
-        if not self._limits.is_none:
-            self._guard = self._limits.guard(program.queries, self._guard)
+        if not self._options.limits.is_none:
+            self._guard = self._options.limits.guard(program.queries, self._guard)
 
     def change(self, program: Programs) -> Change:
         """Replace the running program by another one; return what becomes of each query.
@@ -94,9 +97,10 @@ class LiveState:
             if self.program.queries and wanted.time_unit != self.program.time_unit:
                 raise UsageError("the programs count time in different units: compile them with one time_unit")
             change = changed(self.program.queries, wanted.queries)
-            self._deployments.check(wanted)
-            gone = {id(self.program.queries[place]) for place in change.gone}
-            self._deployments.remove([one for one in self._deployments.present if id(one.query) in gone])
+            ending = {id(self.program.queries[place]) for place in change.gone}
+            gone = [one for one in self._deployments.present if id(one.query) in ending]
+            self._deployments.check(wanted, [wanted.queries[place] for place in change.begins], gone)
+            self._deployments.remove(gone)
             if change.renamed:
                 self._rename(change.renamed)
             stays = [with_name(self.program.queries[place], change.renamed) for place, _ in change.stays]
@@ -137,7 +141,7 @@ class LiveState:
                 "events": self.events,
                 "rejected": self.rejected,
                 "since": self._since,
-                "columns": [self._time, self._type, self._order, self._key],
+                "columns": list(self._options.columns.named.values()),
                 "finished": self._is_finished,
                 "deployments": self._deployments.structure(),
                 "max_jump": self._aside.max_jump,
@@ -172,14 +176,25 @@ class LiveState:
         See `change` for what is kept then. The other options are as for `weft.live`; there are as many lanes as before.
         """
         check(locals())
+        sharing, chosen = Sharing(threads=threads), Choices.of(optimize, statistics)
+        options = Options(sharing=sharing, choices=chosen, limits=Limits(budget, shed))
+        running = cls.restored(path, options, rejects)
+        if program is not None:
+            running.change(program)
+        return running
+
+    @classmethod
+    def restored(cls, path: str | Path, options: Options, rejects: list[Rejected] | None) -> Self:
+        """Restore a saved program with its columns and its number of lanes; the other options may be new."""
         about, pages = read_saved(path)
-        chosen, limits = choices(optimize, statistics), Limits(budget, shed)
         with _told_of(path):
             if about["version"] != SAVED:
                 raise UsageError("it was saved by another version of weft, whose state this one cannot read")
-            time, type_, order, key = about["columns"]
+            time, type, order, key = about["columns"]
+            columns = EventColumns(time, type, tuple(order), tuple(key))
             lanes = len(about["deployments"].get(LANES, [None]))
-            running = cls(time, type_, rejects, chosen, order, key, limits, lanes=lanes, threads=threads)
+            sharing = Sharing(lanes=lanes, threads=options.sharing.threads)
+            running = cls(replace(options, columns=columns, sharing=sharing), rejects)
             running._load_aside(about, pages.pop(HELD, None))
             running._set(program_from_plain(about["program"]))
             running._deployments.restore(
@@ -189,8 +204,6 @@ class LiveState:
             running.events, running.rejected = about["events"], about["rejected"]
             running._since = None if about["since"] is None else (about["since"][0], about["since"][1])
             running._is_finished, running._pages = about["finished"], pages
-        if program is not None:
-            running.change(program)
         return running
 
     def _load_aside(self, about: Mapping[str, Any], held: bytes | None) -> None:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import fields, replace
 from typing import get_args
 
 from weft.algebra.analysis.normal_form import equality_of
-from weft.algebra.chains import Chain, Link
 from weft.algebra.composites import (
     After,
     Composite,
     CompositeEvent,
-    CompositeQuery,
     CompositeRepeat,
     CompositeSequence,
     CompositeUnion,
     Overlap,
     Without,
 )
-from weft.algebra.patterns import Bind, Event, Pattern
-from weft.algebra.query import AnyQuery, Query
+from weft.algebra.query import AnyQuery
 from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import Elapsed, conjuncts
@@ -41,7 +38,7 @@ def check_query(before: AnyQuery, after: AnyQuery, rule: str) -> None:
     _require(type(before) is type(after), rule, "made something else of a query")
     kept = [{name: value for name, value in vars(one).items() if name in _GIVEN} for one in (before, after)]
     _require(kept[0] == kept[1], rule, f"changed what {before.name!r} gives")
-    _require(_variables(before) == _variables(after), rule, f"changed the variables of {before.name!r}")
+    _require(before.shown_variables == after.shown_variables, rule, f"changed the variables of {before.name!r}")
     if isinstance(before, Rule) and isinstance(after, Rule):
         _require(Counter(before.lookbacks) == Counter(after.lookbacks), rule, f"changed look-backs of {before.name!r}")
     if isinstance(before, SituationQuery) and isinstance(after, SituationQuery):
@@ -57,31 +54,6 @@ def _require(holds: bool, rule: str, what: str) -> None:
 _GIVEN = {field.name for kind in get_args(AnyQuery) for field in fields(kind)} - {
     *("pattern", "situation", "lookbacks", "order", "brackets", "spans")
 }
-
-
-def _variables(query: AnyQuery) -> Collection[str]:
-    match query:
-        case Query(pattern=pattern):
-            return bound_variables(pattern)
-        case CompositeQuery():
-            return query.variables  # in their order, as results have them
-        case Rule():
-            return query.order or query.variables
-        case SituationQuery(situation=situation):
-            return situation.variables
-
-
-def bound_variables(pattern: Pattern) -> frozenset[str]:
-    """The variables a regular pattern binds."""
-    names: set[str] = set()
-    for node in pattern.walk(Pattern):
-        if isinstance(node, Bind):
-            names.add(node.name)
-        elif isinstance(node, Event):
-            names.update(node.names)
-        elif isinstance(node, Chain):
-            names.update(link.name for link in node.walk() if isinstance(link, Link))
-    return frozenset(names)
 
 
 def _fixed(pattern: Composite) -> Iterator[Hashable]:

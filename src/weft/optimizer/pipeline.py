@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from weft.algebra.composites import CompositeQuery
@@ -81,6 +82,12 @@ class Choices(NamedTuple):
     optimize: bool = True
     statistics: Statistics | None = None
     grows: bool = False  # queries may come later that read what these define
+
+    @classmethod
+    def of(cls, optimize: bool = True, statistics: Statistics | str | Path | None = None) -> Choices:
+        """The choices that a user makes; statistics may be in a file."""
+        known = Statistics.read(statistics) if isinstance(statistics, str | Path) else statistics
+        return cls(bool(optimize), known)
 
     def applied(self, program: Program) -> Program:
         """The program as it runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weft.algebra.analysis.dependencies import dependencies
-from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery
+from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, composites_in
 from weft.algebra.query import Query
 from weft.algebra.rules import Rule
 from weft.algebra.situations import Situation
@@ -96,7 +96,7 @@ def _together(trace: Trace) -> tuple[float, float]:
     totals = []
     for written in (True, False):
         queries = [one.written if written else one.query for one in trace.queries]
-        patterns = [query.pattern for query in queries if isinstance(query, CompositeQuery)]
+        patterns = [query.pattern for query in composites_in(queries)]
         others = sum(
             one.cost_before if written else one.cost_after
             for one in trace.queries

@@ -12,6 +12,7 @@ preference; loops, PERMUTE and anchors are resolved there.
 
 `partitioning/` has one file for each split strategy, which returns a `Split` or the reason why it does not apply;
 `choice.py` compares the estimated loads. `parallel/` has Step's rates and tasks, from which `--lanes auto` follows.
+`forms/` judges running queries by measured rates, and plans the forms they go over to.
 `changes.py` compares a program with its replacement, `reuse.py` finds running sub-patterns for a new query.
 `shedding.py` says which events may be shed, `dropping.py` which partial matches may be evicted.
 """

@@ -12,7 +12,14 @@ from dataclasses import replace
 from typing import NamedTuple, cast
 
 from weft.algebra.analysis.renaming import signature
-from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, CompositeSequence, CompositeUnion
+from weft.algebra.composites import (
+    Composite,
+    CompositeEvent,
+    CompositeQuery,
+    CompositeSequence,
+    CompositeUnion,
+    composites_in,
+)
 from weft.algebra.query import AnyQuery
 from weft.optimizer.chains import Shape, is_next, leaves_of
 from weft.optimizer.chains import chain_of as sequence_of
@@ -66,7 +73,7 @@ def choose_join_order(query: AnyQuery, costs: Callable[[], Costs], shared: froze
 
 def shared_signatures(queries: Sequence[AnyQuery], costs: Callable[[], Costs]) -> frozenset[str]:
     """The signatures of operators that several queries have, if any of these was rewritten."""
-    composite = [query for query in queries if isinstance(query, CompositeQuery)]
+    composite = composites_in(queries)
     if len(composite) < 2 or not any(query.order for query in composite):
         return frozenset()
     uses = Counter(text for query in composite for text in costs().operators([query.pattern]))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weft.algebra.analysis.renaming import canonical
 from weft.algebra.composites import (
@@ -28,18 +28,23 @@ if TYPE_CHECKING:
     from weft.plan.chains import KeyedChain
 
 
+NO_CHANNELS: Mapping[str, Any] = {}
+
+
 @dataclass(frozen=True)
 class GraphNode(Node):
     """An operator: a canonical pattern (its variables are numbers) and the nodes its operands come from.
 
     With a chain, it finds the events itself and has no inputs. With `since`, it passes on what its input gives, which
-    has the same pattern, as far as that is made of events from this position on.
+    has the same pattern, as far as that is made of events from this position on. With `received`, other lanes find its
+    occurrences, and send them through the channel of this number.
     """
 
     pattern: Composite
     inputs: tuple[int, ...]
     chain: KeyedChain | None = None
     since: int | None = None
+    received: int | None = None
 
     @property
     def operator(self) -> str:
@@ -48,12 +53,30 @@ class GraphNode(Node):
 
 
 @dataclass(frozen=True)
+class Channel(Node):
+    """How occurrences get from the lanes that find them to those where they are operands of other operators.
+
+    `attributes` are those of their events that are read there. `identifying`: for each query that is made of them, by
+    which attributes it identifies events. `span`: the most ticks that one lasts which is of use, or None for any.
+    """
+
+    number: int
+    attributes: tuple[str, ...]
+    identifying: tuple[tuple[str, ...], ...]
+    span: int | None = None
+
+
+@dataclass(frozen=True)
 class GraphOutput(Node):
-    """A query, the node that gives its occurrences, and what the query calls the variables, by number."""
+    """A query, the node that gives its occurrences, and what the query calls the variables, by number.
+
+    With a channel, the occurrences are sent, and are no matches.
+    """
 
     query: CompositeQuery
     node: int
     variables: tuple[str, ...]
+    channel: Channel | None = None
 
 
 @dataclass(frozen=True)
@@ -116,17 +139,28 @@ class Graph(Node):
         places = {number: place for place, number in enumerate(self.needed(outputs))}
         nodes = (replace(self.nodes[n], inputs=tuple(places[i] for i in self.nodes[n].inputs)) for n in places)
         kept = (self.outputs[place] for place in outputs)
-        return Graph(tuple(nodes), tuple(GraphOutput(out.query, places[out.node], out.variables) for out in kept))
+        return Graph(tuple(nodes), tuple(replace(out, node=places[out.node]) for out in kept))
 
 
-def build_graph(queries: Sequence[CompositeQuery]) -> Graph:
-    """The graph of the queries' patterns."""
+def build_graph(
+    queries: Sequence[CompositeQuery],
+    received: Mapping[str, int] = NO_CHANNELS,
+    sent: Mapping[str, Channel] = NO_CHANNELS,
+) -> Graph:
+    """The graph of the queries' patterns.
+
+    `received`: the channels through which occurrences of sub-patterns come, by their texts. `sent`: those of queries
+    whose occurrences are sent, by name.
+    """
     numbers: dict[str, int] = {}  # by text: as values True, 1 and 1.0 are equal, as conditions they are not
     nodes: list[GraphNode] = []
 
     def place(pattern: Composite) -> int:
-        form, _ = canonical(pattern)
+        form = canonical(pattern)[0]
         text = repr(form)
+        if text not in numbers and text in received:
+            numbers[text] = len(nodes)
+            nodes.append(GraphNode(form, (), received=received[text]))
         if text not in numbers:
             growing = _growing(form)
             operands = [child for child in form.children() if isinstance(child, Composite)]
@@ -135,8 +169,15 @@ def build_graph(queries: Sequence[CompositeQuery]) -> Graph:
             nodes.append(GraphNode(form, inputs))
         return numbers[text]
 
-    outputs = [GraphOutput(query, place(query.pattern), query.pattern.variables) for query in queries]
+    outputs = [
+        GraphOutput(query, place(query.pattern), query.pattern.variables, sent.get(query.name)) for query in queries
+    ]
     return Graph(tuple(nodes), tuple(outputs))
+
+
+def pattern_text(pattern: Composite) -> str:
+    """A text that is equal for patterns which are one node of a graph."""
+    return repr(canonical(pattern)[0])
 
 
 def reports_some_runs(pattern: Composite) -> bool:

@@ -5,7 +5,8 @@ Queries that feed each other are split together or not at all, by a key that goe
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any
 
 from weft.algebra.analysis.binding import always_bound
 from weft.algebra.analysis.normal_form import clauses
@@ -25,12 +26,12 @@ from weft.algebra.composites import (
 from weft.algebra.contexts import Whole, Windows
 from weft.algebra.policies import Cardinality, Evaluation, Repeated
 from weft.algebra.predicates import Attribute, Comparison, Predicate
-from weft.algebra.query import AnyQuery, Consume, Query, Strategy
+from weft.algebra.query import AnyQuery, Query
 from weft.algebra.rules import Absence, Events, Rule, Summary
 from weft.algebra.situations import Situation, SituationQuery
 from weft.algebra.terms import conjuncts
 from weft.plan.graph import links_members
-from weft.plan.properties import Family, columns, counts_events, counts_time
+from weft.plan.properties import Family, columns
 from weft.plan.search import equal_attributes
 
 Key = tuple[tuple[str, ...], ...]  # the parts of a key, each the attributes of which the first present counts
@@ -43,95 +44,69 @@ def key_of(family: Family) -> tuple[Key, str]:
     return _common_key(family.queries, family.fed, family.read)
 
 
+def splits_by(family: Family, key: Key) -> bool:
+    """Whether the work of queries can be split by a given key, which need not be the one that `key_of` prefers."""
+    own, _ = key_of(family)
+    if own == key or not own:
+        return bool(own)
+    queries = family.queries
+    names = key_names(queries[0]) if len(queries) == 1 else _passed_on(queries, family.read)
+    return all(len(part) == 1 and part[0] in names for part in key)
+
+
 def _key_of(query: AnyQuery) -> tuple[Key, str]:
     """The key that a query alone can be split by, and why; no key: it is one lane."""
+    if query.key_obstacle is not None:
+        return (), f"one lane: {query.key_obstacle}"
+    if query.declared_key:
+        parts = ", ".join(f"[{', '.join(part)}]" for part in query.declared_key)
+        return query.declared_key, f"by key {parts}"
     names = key_names(query)
-    match query:
-        case Query(consume=Consume.ANY) if query.partition:
-            return (), "one lane: CONSUME BY ANY looks at all partitions"
-        case Query(top=top) if query.partition and top is not None:
-            return (), "one lane: ORDER BY looks at all partitions"
-        case Query(window=window) if query.partition and window is not None and window.unit == "attribute":
-            return (), f"one lane: the order of [{window.attribute}] is that of all partitions"
-        case Query() if not query.partition and not names:
-            return (), "one lane: no PARTITION BY, and no equality ties all variables together"
-        case Query() if not query.partition:
-            return ((names[0],),), f"by key [{names[0]}], which is equal in all variables"
-        case Query():
-            parts = ", ".join(f"[{', '.join(part)}]" for part in query.partition)
-            return query.partition, f"by key {parts}"
-        case SituationQuery() if counts_time(query):
-            return (), "one lane: an absence counts the time of all events"
-        case SituationQuery() if not names:
-            return (), "one lane: no key divides the partitions or ties all events"
-        case SituationQuery():
-            return tuple((name,) for name in names), f"by key [{', '.join(names)}]"
-        case CompositeQuery() if not names:
-            return (), "one lane: no equality ties all variables together"
-        case CompositeQuery():
-            return ((names[0],),), f"by key [{names[0]}], which is equal in all variables"
     if not names:
-        return (), "one lane: no equality ties all events of a rule"
-    return ((names[0],),), f"by key [{names[0]}], which is equal in all events of a rule"
+        return (), f"one lane: {query.untied}"
+    if isinstance(query, SituationQuery):
+        return tuple((name,) for name in names), f"by key [{', '.join(names)}]"
+    events = "events of a rule" if query.is_rule else "variables"
+    return ((names[0],),), f"by key [{names[0]}], which is equal in all {events}"
 
 
 def _common_key(queries: Sequence[AnyQuery], fed: Sequence[AnyQuery], read: Container[str]) -> tuple[Key, str]:
     """The key of queries that feed each other: one that all have, and that goes with the events between them."""
-    if any(counts_time(query) for query in queries):
-        return (), "one lane: an absence counts the time of all events"
-    if any(counts_events(query) for query in fed):
+    obstacle = next((query.key_obstacle for query in queries if query.key_obstacle is not None), None)
+    if obstacle is not None:
+        return (), f"one lane: {obstacle}"
+    if any(query.counts_events for query in fed):
         return (), "one lane: WITHIN … EVENTS over derived events counts all events before them"
-    keys = [key_names(query) for query in queries]
-    makers = [query for query in queries if query.name in read]
-    common = [
-        name for name in keys[0] if all(name in own for own in keys) and all(_hands_on(maker, name) for maker in makers)
-    ]
+    common = _passed_on(queries, read)
     if not common:
         return (), "one lane: queries that feed each other, without a key that all of them have and pass on"
-    if all(isinstance(query, Rule) for query in queries):
+    if all(query.is_rule for query in queries):
         return ((common[0],),), f"by key [{common[0]}], which is equal in all events of a rule"
     return tuple(
         (name,) for name in common
     ), f"by key [{', '.join(common)}], which is passed along by all queries that feed each other"
 
 
-def _hands_on(query: AnyQuery, name: str) -> bool:
-    """Whether the events that a query defines have the attribute as the events they are made of do, or lack it."""
-    if isinstance(query, Query):
-        return [shown for item in query.selected or () for shown in item.attributes].count(name) == 1
-    values = [field.value for field in query.fields if field.name == name]
-    return any(isinstance(value, Attribute) and value.name == name for value in values)
+def _passed_on(queries: Sequence[AnyQuery], read: Container[str]) -> list[str]:
+    """The attributes that all queries have as a key, and that those which are read pass on."""
+    keys = [key_names(query) for query in queries]
+    makers = [query for query in queries if query.name in read]
+    return [
+        name for name in keys[0] if all(name in own for own in keys) and all(maker.passes_on(name) for maker in makers)
+    ]
 
 
 def key_names(query: AnyQuery) -> list[str]:
     """The attributes that all events have in common that have to do with each other."""
-    match query:
-        case Query(consume=Consume.ANY):
-            return []
-        case Query(window=window) if window is not None and window.unit == "attribute":
-            return []
-        case Query() if query.partition:
-            return [part[0] for part in query.partition if len(part) == 1]
-        case Query():
-            return tied_attributes(query.pattern) if _is_decided_by_its_events(query) else []
-        case CompositeQuery():
-            return _tying(query.pattern)
-        case SituationQuery():
-            return [] if counts_time(query) else _dividing(query.situation)
-    assert isinstance(query, Rule)
-    return [name for name in sorted(columns(query)) if _ties_rule(query, name)]
+    if query.key_obstacle is not None:
+        return []
+    if query.declared_key:
+        return [part[0] for part in query.declared_key if len(part) == 1]
+    return TYING[type(query)](query)
 
 
-def _is_decided_by_its_events(query: Query) -> bool:
-    """Return whether a match depends on no event but those it binds, and on matches with the same last event."""
-    return (
-        query.strategy is not Strategy.STRICT
-        and query.consume is Consume.NONE
-        and query.skip is None
-        and query.unless is None
-        and query.session is None
-        and query.top is None
-    )
+def _tying_query(query: Query) -> list[str]:
+    return [] if query.is_selective else tied_attributes(query.pattern)
 
 
 # ---------------------------------------------------------------- composite patterns
@@ -237,3 +212,16 @@ def _ties_rule(rule: Rule, name: str) -> bool:
 
 def _joins(events: Events, name: str, tied: Container[str | None]) -> bool:
     return any(own == name == bound.name and bound.variable in tied for own, bound in events.equalities)
+
+
+def _tying_rule(rule: Rule) -> list[str]:
+    return [name for name in sorted(columns(rule)) if _ties_rule(rule, name)]
+
+
+# By kind of query: the attributes in which all its events must agree.
+TYING: Mapping[type[AnyQuery], Callable[[Any], list[str]]] = {
+    Query: _tying_query,
+    CompositeQuery: lambda query: _tying(query.pattern),
+    SituationQuery: lambda query: _dividing(query.situation),
+    Rule: _tying_rule,
+}

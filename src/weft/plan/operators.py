@@ -162,6 +162,7 @@ class Plan:
     lanes: tuple[LaneGroup, ...]
     columns: tuple[str, ...]
     relevant_types: frozenset[str] | None  # events of other types change nothing; None: any event may
+    placed: tuple[float, ...] = ()  # the load of each node, if operators are placed on nodes
 
     @property
     def queries(self) -> tuple[AnyQuery, ...]:
@@ -177,10 +178,10 @@ class Plan:
         """Return all lanes, when `wanted` are requested for queries that can be split."""
         lanes: list[Lane] = []
         for group in self.lanes:
-            dealt = group.split.dealt(group.queries, wanted)
+            dealt = group.split.dealt(group.queries, len(group.nodes) or wanted)
             for share, (queries, mute) in enumerate(zip(dealt, group.split.muted(dealt), strict=True)):
                 types = group.types if queries == group.queries else self.types_of(queries)
-                lanes.append(Lane(len(lanes), queries, group.split, share, len(dealt), types, mute))
+                lanes.append(Lane(len(lanes), queries, group.split, share, len(dealt), types, mute, group.stage))
         return tuple(lanes)
 
     def types_of(self, numbers: Collection[int]) -> frozenset[str] | None:
@@ -188,6 +189,11 @@ class Plan:
         layers = self.only(numbers).layers
         known = [types for types in (layer.needed for layer in layers) if types is not None]
         return frozenset().union(*known) if len(known) == len(layers) else None
+
+    def channels_read_by(self, lane: Lane) -> set[int]:
+        """The numbers of the channels through which a lane gets occurrences."""
+        joins = (op.graph for op in self.only(lane.queries).operators if isinstance(op, JoinOp))
+        return {node.received for graph in joins for node in graph.nodes if node.received is not None}
 
     def only(self, numbers: Collection[int]) -> Plan:
         """The part of the plan that some queries need; those that feed them must be among them."""

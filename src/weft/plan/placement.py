@@ -2,23 +2,39 @@
 
 Operators are placed bottom-up on the node of least cost: the input from other nodes, the operator's own work, and the
 current load of the node. With reuse, an operator that is already placed is not placed again, unless sending its output
-once more would make its node the busiest, and a second instance elsewhere would not.
+once more would make its node the busiest, and a second instance elsewhere would not. A pattern that is too much for one
+node may be divided into shares (Step 4.4), which are placed one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from weft.algebra.analysis.renaming import canonical
-from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery
-from weft.algebra.query import Program
+from weft.algebra.composites import Composite, CompositeEvent
 from weft.errors import UsageError, did_you_mean
 from weft.optimizer.cost import Costs
+from weft.plan.partitioning.splits import Split
 
 Policy = Literal["round robin", "greedy", "reuse"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+
+class Divided(NamedTuple):
+    """A whole pattern in shares: how, and what each of so many has to do."""
+
+    split: Split
+    load: float
+    shares: int
+
+
+Divide = Callable[[Composite], Divided | None]
+
+
+def undivided(pattern: Composite) -> None:
+    """Divide no pattern."""
 
 
 @dataclass
@@ -26,7 +42,7 @@ class Placement:
     """The nodes of operators placed so far, by number of the operator, and the load of each node.
 
     The load of a node is the work of its operators and, for each operand that comes from another node, the rate of
-    that input, which counts for both nodes.
+    that input, which counts for both nodes. `divide` says which patterns are divided, with all operators below.
     """
 
     nodes: int
@@ -35,6 +51,9 @@ class Placement:
     node_of: list[int] = field(default_factory=list)
     operators: list[Composite] = field(default_factory=list)
     loads: list[float] = field(default_factory=list)
+    divide: Divide = undivided
+    inputs: list[tuple[int, ...]] = field(default_factory=list)  # of each operator, those that are operators
+    divided: dict[int, tuple[Split, tuple[int, ...]]] = field(default_factory=dict)  # by number: the nodes of shares
     _known: dict[str, list[int]] = field(default_factory=dict)  # numbers of operators by canonical pattern
 
     def __post_init__(self) -> None:
@@ -52,17 +71,50 @@ class Placement:
         running = self._known.get(text, [])
         if running and not (is_operand and self._are_busy(running, pattern)):
             return min(running, key=lambda number: self.loads[self.node_of[number]])
+        shares = self.divide(pattern)
+        if shares is not None:
+            return self._place_shares(pattern, text, shares)
         operands = [child for child in pattern.children() if isinstance(child, Composite)]
         placed = [(self.deploy(child, is_operand=True), self.costs.profile(child).rate) for child in operands]
-        inputs = [(self.node_of[number], rate) for number, rate in placed if number is not None]
+        inputs = [
+            (node, rate / len(nodes))
+            for number, rate in placed
+            if number is not None and (nodes := self._sent_by(number))
+            for node in nodes
+        ]
         node = self._chosen(inputs)
         self._load(node, self.costs.profile(pattern).work, inputs)
+        return self._note(pattern, text, node, tuple(number for number, _ in placed if number is not None))
+
+    def _note(self, pattern: Composite, text: str, node: int, inputs: tuple[int, ...] = ()) -> int:
+        """Take note of an operator that is placed; its number."""
         number = len(self.node_of)
         self.node_of.append(node)
         self.operators.append(pattern)
+        self.inputs.append(inputs)
         if text:
             self._known.setdefault(text, []).append(number)
         return number
+
+    def _place_shares(self, pattern: Composite, text: str, divided: Divided) -> int:
+        """Place the shares of a pattern, each on the node that has least to do then."""
+        nodes = []
+        for _ in range(divided.shares):
+            nodes.append(self.loads.index(min(self.loads)))
+            self.loads[nodes[-1]] += divided.load
+        number = self._note(pattern, text, nodes[0])
+        self.divided[number] = divided.split, tuple(nodes)
+        return number
+
+    def _sent_by(self, number: int) -> tuple[int, ...]:
+        """The nodes that send what an operator finds."""
+        return self.divided[number][1] if number in self.divided else (self.node_of[number],)
+
+    def place_elsewhere(self, load: float) -> int:
+        """Place something that is no operator of a pattern on the node that has least to do."""
+        node = self.loads.index(min(self.loads))
+        self.loads[node] += load
+        return node
 
     def _are_busy(self, running: list[int], pattern: Composite) -> bool:
         """Whether a node that sends what it finds once more would be the busiest, and one without the pattern not."""
@@ -95,17 +147,3 @@ def place(patterns: Iterable[Composite], costs: Costs, nodes: int, policy: Polic
     for pattern in patterns:
         placement.deploy(pattern)
     return placement
-
-
-def placement_lines(program: Program, costs: Costs, nodes: int, policy: Policy = "reuse") -> Iterator[str]:
-    """Where the operators of a program's composite queries would run, for people."""
-    patterns = [query.pattern for query in program.queries if isinstance(query, CompositeQuery)]
-    found = place(patterns, costs, nodes, policy)
-    yield f"  nodes     {len(found.operators)} operators on {nodes} nodes, each where it adds least"
-    for node, load in enumerate(found.loads):
-        own = [operator for operator, at in zip(found.operators, found.node_of, strict=True) if at == node]
-        names = [f"{operator.operator} of {', '.join(operator.variables)}" for operator in own]
-        yield f"            {node}: load {load:,.1f}" + (f"; {'; '.join(names)}" if names else "")
-    others = [query.name for query in program.queries if not isinstance(query, CompositeQuery)]
-    if others:
-        yield f"            {', '.join(others)}: no operators to place one by one"

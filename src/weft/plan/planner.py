@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from weft.algebra.analysis.feeding import feeders
@@ -10,9 +10,12 @@ from weft.algebra.query import AnyQuery, Program
 from weft.optimizer.cost import Costs, resolve_statistics
 from weft.plan.brackets import choose_join_order, shared_signatures
 from weft.plan.layers import Layering
-from weft.plan.operators import Plan
+from weft.plan.operators import Layer, Plan
 from weft.plan.partitioning.choice import share_out
+from weft.plan.partitioning.lane_groups import LaneGroup
+from weft.plan.partitioning.splits import PLACED
 from weft.plan.properties import columns, seen_types
+from weft.plan.staging.fragments import staged
 from weft.statistics import Statistics
 from weft.tree import deep
 
@@ -32,23 +35,41 @@ def plan(
     """Choose operators for every query of a program, and arrange them in layers.
 
     Queries may read the output of `running` ones, given by number. The program's own are numbered from `first` on.
-    `strategy` says how the work is split: `auto` chooses the best for the number of `lanes` by the statistics; None
-    splits by key or not at all.
+    `strategy` says how the work is split: `auto` chooses the best for the number of `lanes` by the statistics; `placed`
+    places operators on so many nodes; None splits by key or not at all.
     """
     queries = program.queries
     fed_by = feeders(queries)
     needed = [seen_types([query], fed=bool(makers)) for query, makers in zip(queries, fed_by, strict=True)]
-    known = [types for types in needed if types is not None]
     costs = cache(lambda: Costs(resolve_statistics(program, statistics)))
+    if strategy == PLACED:
+        shared = shared_signatures(queries, costs)
+        chosen = staged([choose_join_order(query, costs, shared) for query in queries], fed_by, costs(), lanes)
+        return _made(program, chosen.layers, chosen.lanes, needed, chosen.loads)
     groups = share_out(queries, fed_by, strategy, costs, lanes)
     split_of = {number: group.split for group in groups for number in group.queries}
     rewritten = [split_of[number].rewritten(query) for number, query in enumerate(queries)]
     shared = shared_signatures(rewritten, costs)
     run = [choose_join_order(query, costs, shared) for query in rewritten]
+    return _made(
+        program, Layering(run, running, first).layers(), [group.numbered_from(first) for group in groups], needed
+    )
+
+
+def _made(
+    program: Program,
+    layers: Iterable[Layer],
+    groups: Iterable[LaneGroup],
+    needed: Sequence[frozenset[str] | None],
+    placed: Sequence[float] = (),
+) -> Plan:
+    """The plan of a program, given the types that each of its queries needs."""
+    known = [types for types in needed if types is not None]
     return Plan(
         program,
-        Layering(run, running, first).layers(),
-        tuple(group.numbered_from(first) for group in groups),
-        tuple(sorted({name for query in queries for name in columns(query)})),
+        tuple(layers),
+        tuple(groups),
+        tuple(sorted({name for query in program.queries for name in columns(query)})),
         frozenset().union(*known) if len(known) == len(needed) else None,
+        tuple(placed),
     )

@@ -5,37 +5,32 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from weft.algebra.chains import Chain
-from weft.algebra.contexts import Whole, Windows
-from weft.algebra.patterns import Other, Repeat
-from weft.algebra.patterns import Sequence as Then
-from weft.algebra.query import AnyQuery, Query, Strategy
-from weft.algebra.situations import SituationQuery
+from weft.algebra.composites import CompositeQuery
+from weft.algebra.query import AnyQuery
 from weft.tree import Node
 
 # ---------------------------------------------------------------- what is read
 
 
+ALL_FIELDS = "\0*"  # among the columns of a plan: all attributes are read, since matches show them
+
+
 def columns(query: AnyQuery) -> set[str]:
     """The attributes that a query reads, and those that identify its events."""
-    return query.mentions() | set(query.identity_attributes)
+    shown = {ALL_FIELDS} if shows_all_fields(query) else set()
+    return query.mentions() | set(query.identity_attributes) | shown
 
 
-def relevant_types(query: AnyQuery) -> frozenset[str] | None:
-    """The types whose events matter, None when any event may: it can break contiguity, fill a NOT, or move a window."""
-    match query:
-        case SituationQuery() if counts_time(query):
-            return None
-        case Query(session=int()):
-            return frozenset(query.reads)
-        case Query(window=window) if query.strategy is Strategy.STRICT or (window and window.unit == "attribute"):
-            return None
-        case Query() if any(
-            isinstance(node, Other | Chain) or (isinstance(node, Then | Repeat) and node.contiguous)
-            for node in query.pattern.walk()
-        ):
-            return None
-    return frozenset(query.reads)
+def shows_all_fields(query: AnyQuery) -> bool:
+    """Whether its matches show all attributes of their events."""
+    return isinstance(query, CompositeQuery) and query.all_fields
+
+
+def columns_without_fields(queries: Sequence[AnyQuery], columns: Iterable[str]) -> frozenset[str]:
+    """Those columns of a plan that are read where nobody wants what `SELECT *` shows, unless other queries read it."""
+    inner = {type_ for query in queries for type_ in query.reads}
+    fed = any(query.defines in inner for query in queries)
+    return frozenset(columns) if fed else frozenset(columns) - {ALL_FIELDS}
 
 
 def seen_types(queries: Iterable[AnyQuery], *, fed: bool) -> frozenset[str] | None:
@@ -45,25 +40,11 @@ def seen_types(queries: Iterable[AnyQuery], *, fed: bool) -> frozenset[str] | No
     """
     known: set[str] = set()
     for query in queries:
-        own = relevant_types(query)
-        if own is None or (fed and counts_events(query)):
+        own = query.relevant_types
+        if own is None or (fed and query.counts_events):
             return None
         known |= own
     return frozenset(known)
-
-
-def counts_time(query: AnyQuery) -> bool:
-    """Whether partitions without events of its types matter: an absence over all time since the first event."""
-    return (
-        isinstance(query, SituationQuery)
-        and query.situation.kind == "absence"
-        and isinstance(query.situation.context, Windows | Whole)
-    )
-
-
-def counts_events(query: AnyQuery) -> bool:
-    """Return whether a query has a window of a number of events."""
-    return isinstance(query, Query) and query.window is not None and query.window.unit == "events"
 
 
 # ---------------------------------------------------------------- who feeds whom

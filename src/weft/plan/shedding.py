@@ -33,7 +33,7 @@ from weft.algebra.terms import conjuncts
 from weft.plan.atoms import IsType
 from weft.plan.keys import Key, key_of
 from weft.plan.one_event import at_hand, is_of_one_event, source_predicates
-from weft.plan.properties import Family, relevant_types
+from weft.plan.properties import Family
 
 STARTS = -1  # among what may come before a leaf: nothing need
 
@@ -108,7 +108,7 @@ def _leaves_of(query: AnyQuery) -> QueryLeaves:
             return QueryLeaves(query.name, tuple(_rule(query)), key)
         case SituationQuery() if query.situation.kind != "absence":
             return QueryLeaves(query.name, tuple(_situation(query)), key)
-    types = relevant_types(query)
+    types = query.relevant_types
     if types is None:
         return QueryLeaves(query.name, (PatternLeaf("any event", None, Always(), safe=False),))
     return QueryLeaves(query.name, tuple(PatternLeaf(name, name, IsType(name), safe=False) for name in sorted(types)))

@@ -10,14 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from weft.algebra.composites import CompositeQuery
 from weft.algebra.patterns import Bind, Event
 from weft.algebra.query import Program, Query
-from weft.algebra.situations import SituationQuery
 from weft.api import compile_with_findings
 from weft.errors import InputError, ProgramError, UsageError, did_you_mean
 from weft.languages.texts import PROGRAM_SUFFIXES
-from weft.optimizer.invariants import bound_variables
 from weft.rule_tests import tables
 from weft.rule_tests.lines import EventDict, Expected, Notation, read_events, read_expected
 from weft.rule_tests.places import Places, TestText, shifted
@@ -172,14 +169,7 @@ def _variables(program: Program) -> dict[str, frozenset[str]]:
     """The variables that each query reports."""
     known: dict[str, frozenset[str]] = {}
     for query in program.queries:
-        if isinstance(query, Query):
-            names = _shown(query)
-        elif isinstance(query, CompositeQuery):
-            names = frozenset(query.pattern.variables)
-        elif isinstance(query, SituationQuery):
-            names = frozenset(query.situation.variables)
-        else:
-            names = frozenset(query.variables)
+        names = _shown(query) if isinstance(query, Query) else frozenset(query.shown_variables)
         known[query.name] = known.get(query.name, frozenset()) | names
     return known
 
@@ -187,7 +177,7 @@ def _variables(program: Program) -> dict[str, frozenset[str]]:
 def _shown(query: Query) -> frozenset[str]:
     """The names that matches show: those selected, else all variables, and types of events without a variable."""
     if query.selected is not None:
-        return bound_variables(query.pattern) & {selected.name for selected in query.selected}
+        return frozenset(query.shown_variables).intersection(selected.name for selected in query.selected)
     names: set[str] = set()
     waiting: list[tuple[Node, bool]] = [(query.pattern, False)]
     while waiting:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from weft.algebra.query import Program
 from weft.optimizer.pipeline import AS_WRITTEN, Choices
+from weft.plan.forms.replanning import CostReplanner
 from weft.plan.operators import Plan
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.data import blocks
@@ -141,14 +142,17 @@ class LocalRun:
         return Threads(min(self._threads, len(self._lanes)) if self._lanes else 1)
 
     def _matcher(self, threads: Threads) -> Matcher | ThreadedMatcher:
+        if self._plan.placed:
+            from weft.runtime.execution.staged_matcher import StagedMatcher  # it loads all kinds of operators
+
+            return StagedMatcher(self._plan, self._lanes, threads, key=self._source.reading.key)
         if self._lanes:
-            return ThreadedMatcher(
-                self._plan, self._lanes, threads, self._written, self._choices, self._source.reading.key
-            )
+            key, replanner = self._source.reading.key, partial(CostReplanner, self._choices)
+            return ThreadedMatcher(self._plan, self._lanes, threads, self._written, replanner, key)
         matcher = Matcher(self._plan)
         matcher.identify_by(self._source.reading.key)
         if self._written is not None:
-            self._adapting = Adapting(matcher, self._choices)
+            self._adapting = Adapting(matcher, CostReplanner(self._choices))
             self._adapting.watch(self._written, range(len(self._written.queries)))
         return matcher
 

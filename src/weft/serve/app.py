@@ -6,8 +6,10 @@ import asyncio
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, WebSocket
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from weft.api import explain
 from weft.errors import InputError, ProgramError, UsageError, WeftError
@@ -32,6 +34,9 @@ After = Annotated[
 ]
 Source = Annotated[str | None, Query(max_length=200, description="Who sends them; batches of a source are in order.")]
 Sequence = Annotated[int | None, Query(ge=0, description="The number of this batch: sent again, it counts once.")]
+Before = Annotated[
+    int | None, Query(ge=0, description="The number of the batch before, if that has no answer yet: wait for it.")
+]
 TypeName = Annotated[str | None, Query(alias="type", description="The type of events that have none.")]
 
 
@@ -64,7 +69,7 @@ def application(service: Service) -> FastAPI:
     app = FastAPI(title="weft serve", description="A live program: publish events, deploy queries, subscribe.")
     for add in (_add_events, _add_queries, _add_matches, _add_figures):
         add(app, service)
-    for kind in (WeftError, Busy):
+    for kind in (WeftError, Busy, StarletteHTTPException, RequestValidationError):
         app.add_exception_handler(kind, _told)
     return app
 
@@ -74,12 +79,18 @@ def _add_events(app: FastAPI, service: Service) -> None:
 
     @app.post("/v1/events", dependencies=[may("publish")], tags=["events"])
     async def publish(
-        request: Request, source: Source = None, sequence: Sequence = None, type_: TypeName = None
+        request: Request,
+        source: Source = None,
+        sequence: Sequence = None,
+        after: Before = None,
+        type_: TypeName = None,
     ) -> dict[str, Any]:
         """Publish events, as JSON lines or as an Arrow stream; returns when they are matched and kept."""
         kind = request.headers.get("content-type", "application/x-ndjson").partition(";")[0].strip().lower()
         if kind not in FORMS:
             raise HTTPException(415, f"events are sent as {', '.join(FORMS)}, not as {kind}")
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise HTTPException(415, "a body is sent as it is, without Content-Encoding")
         service.engine.check_room(int(request.headers.get("content-length") or 0))
         try:
             async with asyncio.timeout(limits.seconds):
@@ -90,7 +101,7 @@ def _add_events(app: FastAPI, service: Service) -> None:
         if form == NDJSON:
             body = _without_blanks(body)
         lines = body.count(b"\n") + (not body.endswith(b"\n")) if form == NDJSON and body else 0
-        return await service.publish(body, form, type_, Publication(lines, source, sequence))
+        return await service.publish(body, form, type_, Publication(lines, source, sequence), after)
 
     @app.post("/v1/time", dependencies=[may("publish")], tags=["events"])
     async def advance(moment: Moment) -> dict[str, Any]:
@@ -204,14 +215,19 @@ def _add_figures(app: FastAPI, service: Service) -> None:
         return Response(figures_text(figures), media_type="text/plain; version=0.0.4")
 
 
-def problem_json(problem: Exception) -> dict[str, Any]:
+def problem_json(problem: Exception, text: str | None = None) -> dict[str, Any]:
     """What is wrong, as JSON: of programs and conditions with all findings."""
     found = problem.diagnostics if isinstance(problem, ProgramError) else ()
-    return {"problem": str(problem), "findings": [finding_json(one) for one in found]}
+    return {"problem": str(problem) if text is None else text, "findings": [finding_json(one) for one in found]}
 
 
 def _told(request: Request, problem: Exception) -> JSONResponse:
     """A user's mistake as JSON: what is wrong, where, and what to do."""
+    if isinstance(problem, StarletteHTTPException):
+        return JSONResponse(problem_json(problem, str(problem.detail)), problem.status_code, problem.headers)
+    if isinstance(problem, RequestValidationError):
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors())
+        return JSONResponse(problem_json(problem, wrong), 422)
     if isinstance(problem, Busy):
         return JSONResponse(problem_json(problem), 429, {"Retry-After": str(problem.seconds)})
     if isinstance(problem, Stopped):

@@ -6,6 +6,7 @@ answer are repeated after a restart, and a publisher that retries with the same 
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections import deque
@@ -26,10 +27,10 @@ LONGEST = 8  # times the bytes after which a snapshot is due: then it is taken, 
 
 
 class Busy(Exception):
-    """The queue is full; retry after the given number of seconds."""
+    """The queue is full, or something else must come first; retry after the given number of seconds."""
 
-    def __init__(self, seconds: int) -> None:
-        super().__init__(f"the queue is full: try again in {seconds} s")
+    def __init__(self, seconds: int, reason: str | None = None) -> None:
+        super().__init__(reason or f"the queue is full: try again in {seconds} s")
         self.seconds = seconds
 
 
@@ -205,9 +206,8 @@ class Engine:
     def _fail(self, group: list[Request], failure: BaseException) -> None:
         if isinstance(failure, _Answered):
             return
-        said = f"{failure}" if isinstance(failure, WeftError) else f"{type(failure).__name__}: {failure}"
         with self._changed:
-            self.problem = f"the server has stopped taking events: {said}"
+            self.problem = f"the server has stopped taking events: {_reason(failure)}"
             waiting = [*group, *self._jobs]
             self._jobs.clear()
         for job in waiting:
@@ -223,6 +223,15 @@ def _together(first: Request, other: Request) -> bool:
     """Whether two publications are matched as one."""
     forms = first.about, other.about
     return first.part is not None and other.part is not None and forms[0] == forms[1] and forms[0]["form"] == NDJSON
+
+
+def _reason(failure: BaseException) -> str:
+    if isinstance(failure, OSError) and failure.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"there is no room left on the disk of its state ({failure.strerror}): make room and start it again; all "
+            "that was answered is kept"
+        )
+    return f"{failure}" if isinstance(failure, WeftError) else f"{type(failure).__name__}: {failure}"
 
 
 def _whole_lines(body: bytes) -> bytes:

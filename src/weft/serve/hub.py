@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from weft.algebra.predicates import Predicate
 from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.data.matches import MatchBatch, add_counts
 from weft.runtime.live.filters import Filters
 from weft.runtime.live.subscriptions import EVERY_TYPE
 from weft.runtime.reading.kinds import columns_of_dicts
@@ -120,18 +121,19 @@ class Hub:
         self._lock = threading.Lock()
         self._most_bytes, self._wake = most_bytes, wake
 
-    def receive_rows(self, rows: pa.RecordBatch) -> None:
-        """Take matches: rows of MATCH_SCHEMA."""
-        self.take(rows, is_event=False)
+    def receive_columns(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
+        """Take matches."""
+        self.take(found, query_order, is_event=False)
 
-    def take(self, rows: pa.RecordBatch, *, is_event: bool) -> None:
-        """Append rows to the log and deliver them to the subscribers."""
-        if not len(rows):
+    def take(self, found: Sequence[MatchBatch], query_order: Sequence[str], *, is_event: bool) -> None:
+        """Append matches to the log and deliver them to the subscribers."""
+        counts = Counter[str]()
+        add_counts(counts, found)
+        if not counts:
             return
-        counts = {str(one["values"]): int(one["counts"]) for one in rows["query"].value_counts().to_pylist()}
         touched: set[Subscriber] = set()
         with self._lock:
-            piece = self._log.append(rows)
+            piece = self._log.append(found, query_order)
             if not is_event:
                 self.counts.update(counts)
             for query in counts:
@@ -148,7 +150,7 @@ class Hub:
     def load(self, log: pa.Table) -> None:
         """Fill the log with an earlier one."""
         for rows in log.to_batches():
-            self._log.append(rows)
+            self._log.append_rows(rows)
 
     @property
     def table(self) -> pa.Table:
@@ -212,9 +214,9 @@ class EventRows:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
-    def receive_rows(self, rows: pa.RecordBatch) -> None:
+    def receive_columns(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
         """Take events, as matches of their type."""
-        self._hub.take(rows, is_event=True)
+        self._hub.take(found, query_order, is_event=True)
 
 
 def entries_as_events(entries: Sequence[LoggedMatch]) -> EventBatch:

@@ -1,16 +1,17 @@
-"""The last matches of a server, by number and id, as Arrow rows; lines of JSON are made when somebody asks for them."""
+"""The last matches of a server, by number and id, as columns; rows and lines of JSON are made when somebody asks."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Self
 
 import pyarrow as pa
 
+from weft.runtime.data.matches import MatchBatch
 from weft.runtime.data.shape import MATCH_SCHEMA
 from weft.runtime.writing.match_lines import json_lines
+from weft.runtime.writing.match_rows import to_record_batches
 
 SMALL = 256  # rows: pieces with fewer are put together
 
@@ -23,25 +24,51 @@ class LoggedMatch(NamedTuple):
     line: bytes
 
 
-@dataclass
 class Piece:
-    """Matches that came together, the first of which has this number; `made`: their entries, if anybody asked."""
+    """Matches that came together, the first of which has this number; rows and entries are made if anybody asks."""
 
-    first: int
-    rows: pa.RecordBatch
-    made: list[LoggedMatch] | None = None
+    def __init__(self, first: int, columns: Sequence[MatchBatch] = (), query_order: Sequence[str] = ()) -> None:
+        self.first = first
+        self.end = first + sum(map(len, columns))  # the number after the last
+        self._columns, self._order = columns, query_order
+        self._rows: list[pa.RecordBatch] | None = None
+        self._entries: list[LoggedMatch] | None = None
+
+    @classmethod
+    def of_rows(cls, first: int, rows: pa.RecordBatch, entries: list[LoggedMatch] | None = None) -> Self:
+        """Matches that are rows of MATCH_SCHEMA already."""
+        piece = cls(first)
+        piece.end = first + len(rows)
+        piece._rows, piece._entries = [rows], entries
+        return piece
+
+    def __len__(self) -> int:
+        return self.end - self.first
 
     @property
-    def end(self) -> int:
-        """The number after the last."""
-        return self.first + len(self.rows)
+    def rows(self) -> list[pa.RecordBatch]:
+        """The matches as rows of MATCH_SCHEMA, in match order."""
+        if self._rows is None:
+            self._rows = list(to_record_batches(self._columns, self._order))
+            self._columns = ()
+        return self._rows
+
+    @property
+    def ids(self) -> list[str]:
+        """Their ids, in order."""
+        return [id_ for rows in self.rows for id_ in rows["id"].to_pylist()]
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether anybody asked for the entries."""
+        return self._entries is not None
 
     @property
     def entries(self) -> list[LoggedMatch]:
         """The matches, one by one."""
-        if self.made is None:
-            self.made = entries_of(self.rows)
-        return self.made
+        if self._entries is None:
+            self._entries = [entry for rows in self.rows for entry in entries_of(rows)]
+        return self._entries
 
 
 class MatchLog:
@@ -55,12 +82,18 @@ class MatchLog:
         self._numbers: dict[str, int] = {}  # by id, of the pieces before `_indexed`
         self._indexed = 0
 
-    def append(self, rows: pa.RecordBatch) -> Piece:
-        """Keep rows of MATCH_SCHEMA, and forget the oldest beyond the limit."""
-        piece = Piece(self._next, rows)
+    def append(self, columns: Sequence[MatchBatch], query_order: Sequence[str]) -> Piece:
+        """Keep matches, and forget the oldest beyond the limit."""
+        return self._append(Piece(self._next, columns, query_order))
+
+    def append_rows(self, rows: pa.RecordBatch) -> Piece:
+        """Keep rows of MATCH_SCHEMA, as `append` does."""
+        return self._append(Piece.of_rows(self._next, rows))
+
+    def _append(self, piece: Piece) -> Piece:
         self._next = piece.end
         self._pieces.append(piece)
-        self._small = self._small + 1 if len(rows) < SMALL else 0
+        self._small = self._small + 1 if len(piece) < SMALL else 0
         if self._small == SMALL:
             self._join_small()
         self._first = max(self._first, self._next - self._most)
@@ -72,23 +105,21 @@ class MatchLog:
     def _join_small(self) -> None:
         """Put the small pieces at the end together: each takes more memory than its rows."""
         parts = [self._pieces.pop() for _ in range(self._small)][::-1]
-        (whole,) = pa.Table.from_batches([part.rows for part in parts]).combine_chunks().to_batches()
-        known = all(part.made is not None for part in parts)
-        self._pieces.append(
-            Piece(parts[0].first, whole, [e for part in parts for e in part.entries] if known else None)
-        )
+        (whole,) = pa.Table.from_batches([rows for part in parts for rows in part.rows]).combine_chunks().to_batches()
+        entries = [e for part in parts for e in part.entries] if all(part.has_entries for part in parts) else None
+        self._pieces.append(Piece.of_rows(parts[0].first, whole, entries))
         self._small = 0
 
     def _forget(self, piece: Piece) -> None:
         if piece.first < self._indexed:
-            for at, id_ in enumerate(piece.rows["id"].to_pylist(), piece.first):
+            for at, id_ in enumerate(piece.ids, piece.first):
                 if self._numbers.get(id_) == at:
                     del self._numbers[id_]
 
     def number_of(self, id: str) -> int | None:
         """The number of the match with an id, or None if it is not known, or not any more."""
         for piece in self._since(self._indexed):
-            self._numbers.update(zip(piece.rows["id"].to_pylist(), range(piece.first, piece.end), strict=True))
+            self._numbers.update(zip(piece.ids, range(piece.first, piece.end), strict=True))
         self._indexed = self._next
         number = self._numbers.get(id)
         return None if number is None or number < self._first else number
@@ -110,12 +141,12 @@ class MatchLog:
     @property
     def last_id(self) -> str:
         """The id of the last match; empty if there is none."""
-        return str(self._pieces[-1].rows["id"][-1]) if self._pieces else ""
+        return str(self._pieces[-1].rows[-1]["id"][-1]) if self._pieces else ""
 
     @property
     def table(self) -> pa.Table:
         """All of it."""
-        whole = pa.Table.from_batches([piece.rows for piece in self._pieces], MATCH_SCHEMA)
+        whole = pa.Table.from_batches([rows for piece in self._pieces for rows in piece.rows], MATCH_SCHEMA)
         return whole.slice(len(whole) - (self._next - self._first)).combine_chunks()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from pathlib import Path
@@ -112,9 +113,11 @@ class Gate:
         if scope["type"] == "http" and scope["method"] == "OPTIONS" and origin is not None:
             await _allow(send, origin)
             return
-        granted = self._tokens.granted(_token(scope, headers))
+        token = _token(scope, headers)
+        granted = self._tokens.granted(token)
         if granted is None and scope["path"] not in OPEN:
-            await _refuse(scope, send, 401, "this needs a token: Authorization: Bearer …")
+            asked = "this needs a token: Authorization: Bearer …"
+            await _refuse(scope, send, 401, asked if token is None else "this token is not known here")
             return
         scope.setdefault("state", {})["granted"] = granted or frozenset()
         await self._app(scope, receive, send if origin is None else _with_origin(send, origin))
@@ -165,4 +168,4 @@ async def _refuse(scope: Scope, send: Send, status: int, why: str) -> None:
     headers = [(b"content-type", b"application/json")]
     headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": ('{"problem": "' + why.replace('"', "'") + '"}\n').encode()})
+    await send({"type": "http.response.body", "body": json.dumps({"problem": why, "findings": []}).encode()})

@@ -22,6 +22,8 @@ from weft.serve.hub import Hub
 from weft.serve.journal import Record
 
 NDJSON, ARROW = "ndjson", "arrow"
+FIRST_VERSION, VERSION = 2, 3  # of what a snapshot keeps beside the live program
+ANSWERS = 4  # of each publisher that are kept: those of the batches that it may send again
 MOST_REJECTED = 1000  # rows that an answer lists
 MOST_OPENED = 1 << 30  # bytes of an Arrow stream when it is opened up
 Answer = dict[str, Any]
@@ -53,7 +55,7 @@ class ServedProgram:
     def __init__(self, running: LiveProgram, hub: Hub, rejects: list[Rejected], type: str = "type") -> None:
         self.running, self.hub = running, hub
         self.texts: dict[str, dict[str, Any]] = {}  # by the name of a query: its text, and its language
-        self.publishers: dict[str, tuple[int, Answer]] = {}  # the last number of each, and what was answered
+        self.publishers: dict[str, list[tuple[int, Answer]]] = {}  # the last numbers of each, and what was answered
         self.watched: list[str] = []  # types of events of the input that somebody subscribed to
         self.totals: Counter[str] = Counter()
         self._rejects, self._type = rejects, type
@@ -104,7 +106,8 @@ class ServedProgram:
                 answers[place]["accepted"] = part.lines - counts[place]
         for part, answer in zip(parts, answers, strict=True):
             if part.source is not None and part.sequence is not None:
-                self.publishers[part.source] = part.sequence, answer
+                answered = self.publishers.get(part.source, [])
+                self.publishers[part.source] = [*answered, (part.sequence, answer)][-ANSWERS:]
         return answers
 
     def _tell(self, answer: Answer, row: int, reason: str) -> None:
@@ -116,14 +119,16 @@ class ServedProgram:
         else:
             answer["more_rejected"] = answer.get("more_rejected", 0) + 1
 
+    def last_of(self, source: str) -> int:
+        """The number of a publisher's last batch; -1 if there is none."""
+        return self.publishers[source][-1][0] if source in self.publishers else -1
+
     def known(self, source: str | None, sequence: int | None) -> Answer | None:
         """What was answered to a publication that came already, or None if it is new."""
-        if source is None or sequence is None or source not in self.publishers:
+        if source is None or sequence is None or sequence > self.last_of(source):
             return None
-        last, answer = self.publishers[source]
-        if sequence > last:
-            return None
-        return {**(answer if sequence == last else {"accepted": 0, "rejected": [], "late": 0}), "duplicate": True}
+        answers = dict(self.publishers[source])
+        return {**answers.get(sequence, {"accepted": 0, "rejected": [], "late": 0}), "duplicate": True}
 
     # -- queries --------------------------------------------------------------------------------
 
@@ -188,7 +193,7 @@ class ServedProgram:
     def about(self) -> dict[str, Any]:
         """What a snapshot keeps beside the live program."""
         return {
-            "version": 2,
+            "version": VERSION,
             "texts": self.texts,
             "publishers": self.publishers,
             "watched": self.watched,
@@ -198,10 +203,12 @@ class ServedProgram:
 
     def load(self, about: Mapping[str, Any], log: pa.Table) -> None:
         """Know what a snapshot kept."""
-        if about.get("version") != 2:
+        if about.get("version") not in (FIRST_VERSION, VERSION):
             raise UsageError("the state was saved by another version of weft, which this one cannot read")
         self.texts = dict(about["texts"])
-        self.publishers = {source: (known[0], known[1]) for source, known in about["publishers"].items()}
+        is_first = about["version"] == FIRST_VERSION  # it had one answer of each publisher
+        for source, known in about["publishers"].items():
+            self.publishers[source] = [(number, answer) for number, answer in ([known] if is_first else known)]
         self.totals.update(about["totals"])
         self.hub.counts.update(about["counts"])
         for type_ in about["watched"]:

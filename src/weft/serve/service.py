@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,10 @@ from weft.errors import UsageError, WeftError
 from weft.languages.content.lower import compile_filter
 from weft.live_programs.matches import fields_of
 from weft.live_programs.program import LiveProgram
-from weft.optimizer.pipeline import DEFAULT, Choices
 from weft.runtime.data.events import Rejected
-from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.live.subscriptions import EVERY_TYPE
+from weft.runtime.options import USUAL, Options
+from weft.serve.batch_order import BatchOrder
 from weft.serve.engine import Engine, Request, state_error
 from weft.serve.folders import StateFolder
 from weft.serve.hub import Hub, Subscriber
@@ -28,16 +28,9 @@ from weft.serve.program import Answer, Publication, ServedProgram
 class ServerSettings:
     """How a server goes. Bytes and numbers are limits."""
 
-    time: str = "ts"
-    type: str = "type"
-    order: tuple[str, ...] = ()
-    key: tuple[str, ...] = ()
+    options: Options = USUAL
     state: Path | None = None
     sync: Sync = "second"
-    threads: int | None = None
-    lanes: int | None = None
-    choices: Choices = field(default=DEFAULT)
-    limits: Limits = NO_LIMITS
     log: int = 100_000  # matches from which subscribers can resume
     queue_bytes: int = 64 << 20  # of publications that wait
     body_bytes: int = 64 << 20  # of one publication
@@ -54,6 +47,7 @@ class Service:
         self.settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready: dict[Subscriber, asyncio.Event] = {}
+        self._order = BatchOrder(lambda source: self.engine.program.last_of(source))
         self.hub = Hub(settings.log, settings.subscriber_bytes, self._wake)
         self.change: str | None = None  # what the programs of the command line changed of the state
         folder = None if settings.state is None else StateFolder(settings.state, settings.sync)
@@ -70,7 +64,7 @@ class Service:
         snapshot = None if folder is None else folder.latest()
         rejects: list[Rejected] = []
         running = self._running(None if snapshot is None else snapshot.program, rejects)
-        served = ServedProgram(running, self.hub, rejects, self.settings.type)
+        served = ServedProgram(running, self.hub, rejects, self.settings.options.columns.type)
         engine = Engine(served, folder, self.settings.queue_bytes, self.settings.snapshot_bytes)
         self.replayed = 0
         if folder is not None:
@@ -80,36 +74,20 @@ class Service:
                 self.replayed = engine.replay()
             except WeftError as problem:
                 raise state_error(folder.folder, problem) from problem
+        max_jump = self.settings.options.arrival.max_jump
+        is_as_before = running.max_jump == max_jump
+        running.max_jump = max_jump  # of what comes from now on; the journal was done as it was then
         if program is not None and program.queries:
             self.change = served.become(program)
-        if folder is not None and (folder.journal.size or self.change or snapshot is None):
+        if folder is not None and (folder.journal.size or self.change or snapshot is None or not is_as_before):
             engine.snapshot()
         return engine
 
     def _running(self, saved: Path | None, rejects: list[Rejected]) -> LiveProgram:
         settings = self.settings
         if saved is not None:
-            limits = settings.limits
-            return LiveProgram.load(
-                saved,
-                rejects=rejects,
-                optimize=settings.choices.optimize,
-                statistics=settings.choices.statistics,
-                budget=limits.budget,
-                shed=limits.shed,
-                threads=settings.threads,
-            )
-        return LiveProgram(
-            settings.time,
-            settings.type,
-            rejects,
-            settings.choices,
-            settings.order,
-            settings.key,
-            settings.limits,
-            threads=settings.threads,
-            lanes=settings.lanes,
-        )
+            return LiveProgram.restored(saved, settings.options, rejects)
+        return LiveProgram(settings.options, rejects)
 
     def close(self) -> None:
         """Finish the queued commands, save the state, and end."""
@@ -121,10 +99,17 @@ class Service:
         """Have something done that is no publication."""
         return await asyncio.wrap_future(self.engine.submit(Request(about)))
 
-    async def publish(self, body: bytes, form: str, type: str | None, part: Publication) -> Answer:
-        """Have events matched; raises Busy if too many wait."""
+    async def publish(
+        self, body: bytes, form: str, type: str | None, part: Publication, after: int | None = None
+    ) -> Answer:
+        """Have events matched, after the batch `after` of their source; raises Busy if too many wait."""
         about: dict[str, Any] = {"op": "events", "form": form} | ({} if type is None else {"type": type})
-        return await asyncio.wrap_future(self.engine.submit(Request(about, body, part)))
+        if after is not None and part.source is not None:
+            await self._order.wait_for(part.source, after)
+        answer = self.engine.submit(Request(about, body, part))
+        if part.source is not None and part.sequence is not None:
+            self._order.note(part.source, part.sequence)
+        return await asyncio.wrap_future(answer)
 
     async def subscribe(self, query: str, where: str | None, after: str | None) -> tuple[Subscriber, asyncio.Event]:
         """A new subscriber, and what is set when something waits for it."""

@@ -12,6 +12,7 @@ from weft import engines
 from weft.algebra.query import Program
 from weft.api import compile
 from weft.described import described
+from weft.runtime.options import EventColumns, Options
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shaping import shape_of
 
@@ -42,7 +43,8 @@ def result_schema(call: MatchCall, columns: pa.Schema) -> pa.Schema:
 
 def matches_in(call: MatchCall, events: pa.Table) -> Iterator[pa.RecordBatch]:
     """The matches in a table of events."""
-    run = engines.start(events, _program(call), "local", time=call.time, type=call.type, showing=True)
+    options = Options(EventColumns(call.time, call.type))
+    run = engines.start(events, _program(call), "local", options, showing=True)
     return run.results()
 
 

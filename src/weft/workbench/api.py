@@ -160,19 +160,19 @@ def _add_programs(router: APIRouter, bench: Workbench) -> None:
         return bench.save(path, stored.text)
 
     @router.post("/check", tags=["programs"])
-    def check(given: ProgramText) -> Checked:
+    async def check(given: ProgramText, request: Request) -> Checked:
         """Mistakes and doubts in a program, and its colours."""
-        return bench.check(given.source())
+        return await _while_connected(request, partial(bench.check, given.source()))
 
     @router.post("/complete", tags=["programs"])
-    def complete(given: Unfinished) -> Completion:
+    async def complete(given: Unfinished, request: Request) -> Completion:
         """Words, types, attributes and variables that may be meant at a position of a text."""
-        return bench.complete(given.source(), given.position)
+        return await _while_connected(request, partial(bench.complete, given.source(), given.position))
 
     @router.post("/plan", tags=["programs"])
-    def plan(given: ProgramText) -> Planned:
+    async def plan(given: ProgramText, request: Request) -> Planned:
         """The plan of a program as SVG and text, and the rewrites that led to it."""
-        return bench.plan(given.source())
+        return await _while_connected(request, partial(bench.plan, given.source()))
 
 
 def _add_trying(router: APIRouter, bench: Workbench) -> None:
@@ -182,9 +182,9 @@ def _add_trying(router: APIRouter, bench: Workbench) -> None:
         return bench.event_files()
 
     @router.get("/events/count", tags=["try"])
-    def event_count(file: InProject) -> int:
+    async def event_count(file: InProject, request: Request) -> int:
         """How many rows a file of events has."""
-        return bench.event_count(file)
+        return await _while_connected(request, partial(bench.event_count, file))
 
     @router.post("/try", tags=["try"])
     async def try_program(given: Trial, request: Request) -> Tried:

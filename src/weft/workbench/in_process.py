@@ -18,7 +18,9 @@ from weft.running.registry import check_name
 from weft.runtime.data.events import Rejected
 from weft.runtime.limits.budgets import Budget
 from weft.runtime.limits.guarding import Limits
+from weft.runtime.options import EventColumns, Options
 from weft.runtime.watching.triggers import OperatorStats, Standing, Trigger
+from weft.workbench.following import KEPT, FoundMatch, found_match
 
 BEAT = 0.25  # seconds between two triggers
 LOG_LINES = 500
@@ -34,7 +36,7 @@ class Steps:
     def __init__(self, program: Program, names: tuple[str, str]) -> None:
         self._counts: Counter[str] = Counter()
         widened, self._steps = with_steps(program)
-        self._live = LiveProgram(time=names[0], type=names[1], rejects=[], limits=LIMITS)
+        self._live = LiveProgram(Options(EventColumns(*names), limits=LIMITS), [])
         parts = widened.queries[len(program.queries) :]
         if parts:
             self._live.deploy(replace(program, queries=parts, inputs=(), outputs=()))
@@ -60,10 +62,11 @@ class InProcess:
         self.name = name
         self.activity = Activity()
         self.log: deque[str] = deque(maxlen=LOG_LINES)
+        self.matches: deque[FoundMatch] = deque(maxlen=KEPT)
         self.problem: str | None = None
         self.ended: float | None = None
         self._rejects: list[Rejected] = []
-        self._program = LiveProgram(time=names[0], type=names[1], rejects=self._rejects, limits=LIMITS)
+        self._program = LiveProgram(Options(EventColumns(*names), limits=LIMITS), self._rejects)
         self._queries = program.names
         self._program.deploy(program)
         self._steps = Steps(program, names)
@@ -106,6 +109,11 @@ class InProcess:
             self.log.append(str(problem))
 
     @property
+    def replayed(self) -> int:
+        """How many of its events have been replayed."""
+        return self._replayed
+
+    @property
     def _due(self) -> int:
         """How many events should have been replayed by now."""
         return min(len(self.events), int((time.monotonic() - self._began) * self.rate) + 1)
@@ -117,7 +125,7 @@ class InProcess:
         with self._pushing:
             started = time.perf_counter()
             found = Counter(dict.fromkeys(self._queries, 0))
-            matches = self._program.push(list(events))
+            matches = list(self._program.push(list(events)))
             found.update(match.query for match in matches)
             self._steps.push(events, found)
             late = sum(rejected.reason.startswith("late") for rejected in self._rejects)
@@ -136,6 +144,7 @@ class InProcess:
             self._triggers += 1
             self.activity.add(trigger)
             self.log.append(str(trigger))
+            self.matches.extend(found_match(trigger.at, match.to_json()) for match in matches[-KEPT:])
             return len(matches)
 
     def _standing(self) -> Standing:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weft.drawing.timeline import WIDTH
 from weft.reasons import Reasons
 from weft.rule_tests import run_file, to_json
 from weft.workbench import trying
@@ -41,9 +42,9 @@ class TestReport:
         return not self.problems and all(case.passed for case in self.cases)
 
 
-def tried(text: Text, sample: Sample, file: Path | None) -> Tried:
+def tried(text: Text, sample: Sample, file: Path | None, width: int = WIDTH) -> Tried:
     """What a program finds in a sample."""
-    return trying.try_program(trying.program_of(*text), sample, file)
+    return trying.try_program(trying.program_of(*text), sample, file, width)
 
 
 def explained(text: Text, sample: Sample, file: Path | None, positions: Sequence[int]) -> Reasons:

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.running.changing import ProgramChange
 from weft.runtime.watching.left_out import by_query
+from weft.workbench.following import CheckpointInfo, FoundMatch
 
 HOUR = 3600.0
 POINTS = 120  # of a chart of the last hour
@@ -106,12 +107,21 @@ class Point:
 
 @dataclass(frozen=True)
 class RunDetail:
-    """A run with its last hour and the end of its log; `funnels`: how many partial matches reached each step."""
+    """A run with its last hour and the end of its log.
+
+    `funnels`: how many partial matches reached each step; `matches`: the newest ones, newest first, or `sink` says
+    where they go instead; `busy`: the share of the last minute that triggers took.
+    """
 
     info: RunInfo
     funnels: dict[str, list[tuple[str, int]]]
     history: list[Point]
     log: list[str]
+    matches: list[FoundMatch] = field(default_factory=list)
+    checkpoint: CheckpointInfo | None = None
+    busy: float = 0.0
+    sink: str = ""
+    replayed: tuple[int, int] | None = None  # of a replay: events that it has given, and all of them
 
 
 def summary_of(told: Mapping[str, Any], uptime: float | None = None) -> RunSummary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from threading import Event
 
 from weft.algebra.query import Program
+from weft.drawing.timeline import WIDTH
 from weft.errors import InputError, UsageError
 from weft.reasons import Reasons
 from weft.running import registry
@@ -20,15 +22,17 @@ from weft.workbench.cluster import Overview, overview
 from weft.workbench.completion import Completion, complete
 from weft.workbench.completion.seen import types_in
 from weft.workbench.event_files import row_count
+from weft.workbench.following import busy_share, checkpoint_of, newest_matches, sink_told
 from weft.workbench.in_process import InProcess, InProcessRuns
 from weft.workbench.isolation import Result, Workers, shared_workers
 from weft.workbench.jobs import TestReport
-from weft.workbench.project import EVENT_ENDINGS, PROGRAM_ENDINGS, RUNS, TEST_ENDING, ProgramFile, Project
+from weft.workbench.project import EVENT_ENDINGS, LARGEST_TEXT, PROGRAM_ENDINGS, RUNS, TEST_ENDING, ProgramFile, Project
 from weft.workbench.run_info import RunDetail, RunInfo, last_hour, summary_of
 from weft.workbench.spark_funnels import counted_funnels, newest_funnels
 from weft.workbench.trying import Sample, Tried
 
 LOG_LINES = 200
+SMALL_TEXT = 20_000  # characters of a program that is looked at in this process
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class ProgramSource:
     @property
     def job(self) -> jobs.Text:
         """As other processes take it."""
+        if len(self.text) > LARGEST_TEXT:
+            raise UsageError(f"a program has at most {LARGEST_TEXT:,} characters here")
         return self.text, _known(self.language), self.stem
 
     @property
@@ -85,21 +91,25 @@ class Workbench:
         self.project.delete(path)
         return path
 
-    def check(self, source: ProgramSource) -> Checked:
+    def check(self, source: ProgramSource, cancelled: Event | None = None) -> Checked:
         """What is wrong or doubtful in a program, and how its text is coloured."""
-        _known(source.language)
-        return checking.check(source.text, source.language, source.stem)
+        text, language, stem = source.job
+        if len(text) <= SMALL_TEXT:  # soon done, at every stroke of a key
+            return checking.check(text, language, stem)
+        return self._isolated(cancelled, checking.check, text, language, stem)
 
-    def plan(self, source: ProgramSource) -> Planned:
+    def plan(self, source: ProgramSource, cancelled: Event | None = None) -> Planned:
         """How a program would run."""
-        _known(source.language)
-        return checking.planned(source.text, source.language, source.stem)
+        return self._isolated(cancelled, checking.planned, *source.job)
 
-    def complete(self, source: ProgramSource, position: int) -> Completion:
+    def complete(self, source: ProgramSource, position: int, cancelled: Event | None = None) -> Completion:
         """What may be meant at a position: words of the language, names of the text and of the events beside it."""
         beside = Path(source.path).parent if source.path else Path()
         files = [self.project.path(file) for file in self.event_files() if Path(file).parent == beside]
-        return complete(source.text, _known(source.language), position, types_in(files))
+        text, language, _ = source.job
+        if len(text) <= SMALL_TEXT:
+            return complete(text, language, position, types_in(files))
+        return self._isolated(cancelled, complete, text, language, position, types_in(files))
 
     # ------------------------------------------------------------ trying
 
@@ -107,16 +117,29 @@ class Workbench:
         """The files of events in the project."""
         return self.project.event_files()
 
-    def event_count(self, file: str) -> int:
+    def events_for(self, path: str) -> str:
+        """The file of events that belongs to a program: beside it, of its name or with its types; else empty."""
+        text = self.project.read(path)
+        beside = [file for file in self.event_files() if Path(file).parent == Path(path).parent]
+
+        def fits(file: str) -> tuple[bool, int]:
+            types = types_in([self.project.path(file)])
+            return Path(file).stem == Path(path).stem, sum(_names(text, type_) for type_ in types)
+
+        return max(beside, key=fits, default="")
+
+    def event_count(self, file: str, cancelled: Event | None = None) -> int:
         """How many rows a file of events has."""
         path = self._file(Sample(file=file))
         if path is None:
             raise UsageError("choose a file of events")
-        return row_count(path)
+        return self._isolated(cancelled, row_count, path)
 
-    def try_program(self, source: ProgramSource, sample: Sample, cancelled: Event | None = None) -> Tried:
-        """What a program finds in a sample; `cancelled` ends it."""
-        return self._isolated(cancelled, jobs.tried, source.job, sample, self._file(sample))
+    def try_program(
+        self, source: ProgramSource, sample: Sample, cancelled: Event | None = None, width: int = WIDTH
+    ) -> Tried:
+        """What a program finds in a sample, with timelines of a width in pixels; `cancelled` ends it."""
+        return self._isolated(cancelled, jobs.tried, source.job, sample, self._file(sample), width)
 
     def why(
         self, source: ProgramSource, sample: Sample, positions: Sequence[int], cancelled: Event | None = None
@@ -166,10 +189,19 @@ class Workbench:
         """One of them."""
         here = self._here.get(name)
         if here is not None:
-            history = last_hour([trigger.to_json() for trigger in list(here.activity.history)])
-            return RunDetail(_here(here), here.funnels, history, list(here.log)[-LOG_LINES:])
+            return _detail_here(here)
         entry = registry.entry(name)
-        return RunDetail(_on_spark(entry), counted_funnels(entry), last_hour(entry.history()), _last_lines(entry.log))
+        told = entry.history()
+        return RunDetail(
+            _on_spark(entry),
+            counted_funnels(entry),
+            last_hour(told),
+            _last_lines(entry.log),
+            newest_matches(entry),
+            checkpoint_of(entry),
+            busy_share(told, entry.about.get("started"), None if entry.is_running else entry.status.get("ended")),
+            sink_told(entry),
+        )
 
     def funnels(self, name: str) -> dict[str, list[tuple[str, int]]]:
         """By query how many partial matches reached each step; of a run that does not count, in its newest events."""
@@ -211,7 +243,9 @@ class Workbench:
 
     def _live_program(self, source: ProgramSource) -> Program:
         """A program that reads events as they come."""
-        program = trying.program_of(source.text, _known(source.language), source.stem)
+        if len(source.text) > SMALL_TEXT:
+            self._isolated(None, checking.check, *source.job)  # what takes too long is stopped there
+        program = trying.program_of(*source.job)
         trying.refuse_sql(
             program, "SQL reads tables: try it here; over a stream it runs by weft.sql(query, spark=session)"
         )
@@ -297,6 +331,10 @@ class Workbench:
         return overview(registry.entries())
 
 
+def _names(text: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
 def _known(language: str) -> str:
     if language not in PROGRAM_ENDINGS.values():
         raise UsageError(f"there is no language {language!r}; known: {', '.join(PROGRAM_ENDINGS.values())}")
@@ -306,6 +344,19 @@ def _known(language: str) -> str:
 def _here(run: InProcess) -> RunInfo:
     uptime = None if run.ended is None else run.ended - run.activity.started
     return RunInfo(run.name, "here", run.state, summary_of(run.activity.summary(), uptime), run.problem)
+
+
+def _detail_here(run: InProcess) -> RunDetail:
+    triggers = [trigger.to_json() for trigger in list(run.activity.history)]
+    return RunDetail(
+        _here(run),
+        run.funnels,
+        last_hour(triggers),
+        list(run.log)[-LOG_LINES:],
+        list(run.matches)[::-1],
+        busy=busy_share(triggers, run.activity.started, run.ended),
+        replayed=(run.replayed, len(run.events)) if run.events else None,
+    )
 
 
 def _on_spark(entry: registry.Entry) -> RunInfo:

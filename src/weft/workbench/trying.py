@@ -15,10 +15,11 @@ from weft import engines, inputs, meaning_run
 from weft.algebra.query import Program
 from weft.api import detect
 from weft.drawing.scene import scene_of, with_events
-from weft.drawing.timeline import timeline_svg
+from weft.drawing.timeline import WIDTH, timeline_svg
 from weft.errors import InputError, ProgramError, UsageError
 from weft.reasons import Reasons, funnel, why
 from weft.rule_tests.report import match_text
+from weft.runtime.options import EventColumns, Options
 from weft.runtime.writing.match_rows import rows_to_matches
 from weft.workbench import tables
 from weft.workbench.checking import compiled
@@ -59,6 +60,7 @@ class Tried:
     funnels: dict[str, list[tuple[str, int]]]  # by query: the steps, and how many partial matches reached each
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    is_table: bool = False  # rows of SQL: matches have no events, and events no types
 
 
 def sample_events(sample: Sample, file: Path | None) -> list[Row] | str:
@@ -106,15 +108,15 @@ def refuse_sql(program: Program, message: str) -> None:
         raise UsageError(message)
 
 
-def try_program(program: Program, sample: Sample, file: Path | None = None) -> Tried:
-    """All matches of a program in a sample; of SQL, the rows of its result."""
+def try_program(program: Program, sample: Sample, file: Path | None = None, width: int = WIDTH) -> Tried:
+    """All matches of a program in a sample, on timelines of a width in pixels; of SQL, the rows of its result."""
     if program.row_patterns:
         return _try_query(program, sample, file)
     events = sample_events(sample, file)
     started = clock.perf_counter()
     rows: list[Row] = []
     counts = dict.fromkeys(program.names, 0)
-    run = engines.start(events, program, "local", time=sample.time, type=sample.type)
+    run = engines.start(events, program, "local", Options(EventColumns(sample.time, sample.type)))
     for match in (match for batch in run.rows() for match in rows_to_matches(batch)):
         counts[match.query] += 1
         if len(rows) < MOST_MATCHES:
@@ -127,7 +129,7 @@ def try_program(program: Program, sample: Sample, file: Path | None = None) -> T
     unread = run.rejected
     notes = [f"{len(unread):,} events could not be read; the first: {unread[0]}"] if unread else []
     funnels = funnel(events, program, time=sample.time, type=sample.type)
-    pictures = timeline_svg(scene), timeline_svg(scene, "variable")
+    pictures = timeline_svg(scene, width=width), timeline_svg(scene, "variable", width)
     return Tried(rows, sum(counts.values()), counts, shown, total, *pictures, funnels, [*notes, *run.doubts], seconds)
 
 
@@ -137,7 +139,7 @@ def _try_query(program: Program, sample: Sample, file: Path | None) -> Tried:
     rows = tables.as_matches(name, tables.shown_rows(result, MOST_MATCHES))
     shown = [_placed(number, row) for number, row in enumerate(tables.shown_rows(table, MOST_EVENTS))]
     count = result.num_rows
-    return Tried(rows, count, {name: count}, shown, table.num_rows, "", "", {}, seconds=seconds)
+    return Tried(rows, count, {name: count}, shown, table.num_rows, "", "", {}, seconds=seconds, is_table=True)
 
 
 def _placed(position: int, event: Row) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 import weft
 
 HUGE = (10**6, 2**53 + 1, 2**62, 2**63 - 1, -(2**63), 1e300, float("inf"), 10**25, 7.5)
+ENGINES: tuple[Literal["local", "meaning"], ...] = ("local", "meaning")
 QUERIES = (
     "SELECT * FROM S WHERE A ; B WITHIN 3 [x]",
     "SELECT * FROM S WHERE A ; A+ ; B WITHIN 0 [x]",
     "SELECT NEXT * FROM S WHERE A ; B PARTITION BY [k] WITHIN 2.5 [x] CONSUME BY ANY",
+    "SELECT * FROM S WHERE A ; B WITHIN 3 [x] JUMP ANY",
+    "SELECT * FROM S WHERE A ; B WITHIN 3 [x] JUMP 8.5",
+    "SELECT * FROM S WHERE A ; B WITHIN 9300000000000000000 [x]",
 )
 
 
@@ -62,3 +66,22 @@ def test_two_large_values_are_believed() -> None:
     values = [1, 2, 10**15, 10**15 + 1, 3, 4, 5, 6, 7, 8]
     events = [{"type": "AB"[at % 2], "ts": at, "x": x} for at, x in enumerate(values)]
     assert [match.positions for match in weft.detect(events, QUERIES[0])] == [(0, 1), (2, 3)]
+
+
+def test_the_query_says_what_a_jump_is() -> None:
+    values = [1, 2, 3, 4, 10**15, *range(5, 12)]
+    events = [{"type": "AB"[at % 2], "ts": at, "x": x} for at, x in enumerate(values)]
+    for jump, count in (("", 6), (" JUMP 0", 6), (" JUMP 1000000000000000000", 3), (" JUMP ANY", 3)):
+        assert [_count(events, QUERIES[0] + jump, engine) for engine in ENGINES] == [count, count]
+
+
+def test_a_window_may_be_longer_than_any_whole_number_of_64_bits() -> None:
+    events = [{"type": "AB"[at], "ts": at, "x": x} for at, x in enumerate((-5, 2**63 - 1))]
+    for amount in (2**63 - 1, 2**63 + 3, 2**63 + 4, 10**30):
+        query = f"SELECT * FROM S WHERE A ; B WITHIN {amount} [x]"
+        fits = 2**63 - 1 - amount <= -5
+        assert [_count(events, query, engine) for engine in ENGINES] == [fits, fits]
+
+
+def _count(events: list[dict[str, Any]], query: str, engine: Literal["local", "meaning"]) -> int:
+    return sum(1 for _ in weft.detect(events, query, engine=engine))

@@ -31,9 +31,10 @@ from weft.runtime.data.events import EventBatch
 from weft.runtime.reading.order import read_events
 from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.packing.filters import Conditions
+from weft.runtime.spark.packing.letters import Coding, coded_column, constant_test
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 SCHEMA = (
@@ -117,6 +118,39 @@ def test_spark_and_the_classifier_agree(events: tuple[DataFrame, pa.Table]) -> N
             assert all(own for own, needed in zip(held, expected, strict=True) if needed), predicate
     assert len(exact) > 200
     assert len(wider) > 20
+
+
+def letter(conditions: Conditions, name: str, predicates: Sequence[Predicate]) -> tuple[Column, Coding] | None:
+    """Return the classes of a column's values that some predicates on it tell apart, if Spark can."""
+    found = [test for predicate in predicates if (test := constant_test(predicate)) is not None]
+    if len(found) < len(predicates) or {own for own, _ in found} != {name}:
+        return None
+    return coded_column(conditions, name, [test for _, test in found])
+
+
+def test_letters_stand_for_values_of_which_the_same_is_true(events: tuple[DataFrame, pa.Table]) -> None:
+    frame, table = events
+    conditions, random = Conditions(frame.schema, "type"), Random(11)
+    cases: list[tuple[Coding, list[Predicate]]] = []
+    columns = []
+    for name in NAMES:
+        own = [predicate for predicate in simple() if letter(conditions, name, [predicate]) is not None]
+        for _ in range(12 if own else 0):
+            few = random.sample(own, random.choice([1, 2, 3]))
+            coded = letter(conditions, name, few)
+            assert coded is not None
+            columns.append(coded[0].alias(f"c{len(cases)}"))
+            cases.append((coded[1], few))
+    found = to_arrow(frame.select("ts", *columns)).sort_by("ts")
+    (batch,) = read_events(table, batch_size=1 << 20, columns=NAMES)
+    for number, (coding, few) in enumerate(cases):
+        classes = found[f"c{number}"].combine_chunks().to_numpy(zero_copy_only=False)
+        decoded = pa.table({"ts": table["ts"], "type": table["type"], coding.name: coding.column(classes)})
+        (other,) = read_events(decoded, batch_size=1 << 20, columns=[coding.name])
+        for predicate in few:
+            assert truths(other, predicate) == truths(batch, predicate), (predicate, coding)
+    names = {coding.name for coding, _ in cases}
+    assert names == {"i", "n", "x", "f", "s", "b", "X2", "o.x", "o.s"}
 
 
 def test_plain_comparisons_are_left_to_spark(events: tuple[DataFrame, pa.Table]) -> None:

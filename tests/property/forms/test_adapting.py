@@ -37,6 +37,7 @@ from weft.languages import compile_text
 from weft.live_programs.starting import live
 from weft.optimizer import prefixes, splits
 from weft.optimizer.pipeline import Choices
+from weft.plan.forms import replanning
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO
 from weft.plan.planner import plan
@@ -47,6 +48,7 @@ from weft.runtime.execution import threaded_matcher as crew
 from weft.runtime.execution.changing import ALLOWED
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.local import LocalRun
+from weft.runtime.options import Options
 from weft.runtime.reading.order import Reading
 from weft.runtime.writing.match_rows import rows_to_matches
 
@@ -272,9 +274,9 @@ def test_lanes_lose_and_repeat_nothing(language: str) -> None:
         few = patch.multiple(crew, FEWEST=1, PUSHED=dice.randint(2, 9), WAVE=2, AHEAD=3)
         with soon(dice.choice([LITTLE, NONE])), few, patch.object(local, "ROUND", dice.choice([9, 40, 1 << 20])):
             sharing = Sharing(strategy, lanes, threads)
-            names = {"time": "ts", "type": "type", "sharing": sharing, "choices": choices}
+            options = Options(sharing=sharing, choices=choices)
             try:
-                runs = [start(events, program, "local", **names) for _ in range(2)]
+                runs = [start(events, program, "local", options) for _ in range(2)]
             except UsageError as error:
                 if "is not possible for" not in str(error):  # not every strategy suits every program
                     raise
@@ -294,7 +296,8 @@ def test_lanes_lose_and_repeat_nothing(language: str) -> None:
 def soon(gain: float = LITTLE) -> Iterator[None]:
     """Rates are measured all the time, and the least gain is enough."""
     with (
-        patch.multiple(adapting, FIRST_LOOK=1, ENOUGH=1, GAIN=gain),
+        patch.multiple(adapting, FIRST_LOOK=1, ENOUGH=1),
+        patch.object(replanning, "GAIN", gain),
         patch.object(splits, "LOOKS", FEW_LOOKS),
         patch.object(prefixes, "LOOKS", FEW_LOOKS),
     ):
@@ -324,7 +327,7 @@ def test_who_asks_for_threads_or_lanes_gets_forms_that_change(sharing: Sharing) 
     known = Choices(True, weft.Statistics({"A": 1, "B": 50, "C": 50, "D": 1}))
     with soon(), patch.object(crew, "PUSHED", 40):
         batches = iter(pa.Table.from_pylist(events).to_batches(max_chunksize=64))
-        run = start(batches, program, "local", time="ts", type="type", sharing=sharing, choices=known)
+        run = start(batches, program, "local", Options(sharing=sharing, choices=known))
         assert [match.id for rows in run.rows() for match in rows_to_matches(rows)] == ids(program, events)
         assert run.counters["changes"] > 0
 
@@ -334,7 +337,7 @@ def test_lanes_that_cannot_change_say_why(caplog: pytest.LogCaptureFixture) -> N
     events = [{"type": "C" if n % 9 == 0 else "B" if n % 70 == 1 else "A", "ts": n} for n in range(420)]
     known = Choices(True, weft.Statistics({"A": 1, "B": 50, "C": 50, "D": 1}))
     with soon(), caplog.at_level("INFO", logger="weft"):
-        run = start(events, program, "local", time="ts", type="type", sharing=Sharing("replicate", 2, 1), choices=known)
+        run = start(events, program, "local", Options(sharing=Sharing("replicate", 2, 1), choices=known))
         assert [match.id for rows in run.rows() for match in rows_to_matches(rows)] == ids(program, events)
     assert run.counters["changes_refused"] > 0
     assert "lanes of the strategy `replicate`" in caplog.text
@@ -347,7 +350,7 @@ def test_one_matcher_over_a_table_changes_too() -> None:
     meant = ids(program, events)
     for known in (weft.Statistics({"A": 1, "B": 100, "C": 1}), weft.Statistics({"A": 100, "B": 1, "C": 100})):
         with soon():
-            run = start(iter(batches), program, "local", time="ts", type="type", choices=Choices(True, known))
+            run = start(iter(batches), program, "local", Options(choices=Choices(True, known)))
             assert [match.id for rows in run.rows() for match in rows_to_matches(rows)] == meant
 
 

@@ -29,7 +29,7 @@ from weft.algebra.composites import (
     Without,
 )
 from weft.algebra.composites import Composite as Pattern
-from weft.algebra.meaning import Match, matches
+from weft.algebra.meaning import Match, matches, placed
 from weft.algebra.meaning.composites import occurrences
 from weft.algebra.meaning.match import bindings_of
 from weft.algebra.meaning.occurrences import Occurrence, history_key, joined
@@ -98,12 +98,23 @@ def test_matches_are_a_set_in_match_order(program: tuple[str, str], events: list
     text, language = program
     compiled_program, _ = compile_text(text, language=language)
     result = matches(compiled_program, events)
+    stream = placed(compiled_program, events, time="ts", type="type")
     keys = [(m.end, m.start, m.positions) for m in result]
     assert keys == sorted(keys)
     assert max(Counter(tuple(sorted(m.bindings.items())) for m in result).values(), default=1) == 1
     for m in result:
         assert m.positions == tuple(sorted({p for bound in m.bindings.values() for p in bound}))
-        assert set(m.event) == {field.name for field in compiled_program.queries[0].fields}  # type: ignore[union-attr]
+        query = compiled_program.queries[0]
+        named = {field.name for field in query.fields}  # type: ignore[union-attr]
+        if query.all_fields:  # type: ignore[union-attr]
+            bound = ((variable, stream[p]) for variable, positions in m.bindings.items() for p in positions)
+            named |= {
+                f"{variable}.{name}"
+                for variable, one in bound
+                for name in one.shown
+                if one.attributes[name] is not None
+            }
+        assert set(m.event) == named
 
 
 @SOME

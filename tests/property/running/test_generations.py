@@ -40,7 +40,8 @@ LANES = 2
 class Changing:
     """A stream that goes on with other programs and lanes; what it knows goes through JSON, as in a checkpoint."""
 
-    def __init__(self, strategy: str | None = None, lanes: int = LANES) -> None:
+    def __init__(self, strategy: str | None = None, lanes: int = LANES, *, positions: bool = False) -> None:
+        self.positions = positions
         self.stream: Stream | None = None
         self.generations: tuple[Generation, ...] = ()
         self.strategy, self.lanes = strategy, lanes
@@ -51,7 +52,7 @@ class Changing:
     def become(self, written: Program, strategy: str | None = None, lanes: int = LANES) -> tuple[Move, ...]:
         self.strategy, self.lanes = strategy, lanes
         reading = Reading(time_unit=written.time_unit)
-        job = job_of(self.planned(written, 0), reading, lanes, streaming=True)
+        job = job_of(self.planned(written, 0), reading, lanes, streaming=True, positions=self.positions)
         if self.stream is None or not any(self.stream.pages.values()):
             self.generations = (first_generation(written.queries, job.plan, job.lanes),)
             self.stream = Stream(job, 0)
@@ -72,11 +73,11 @@ class Changing:
         return moves
 
 
-def found_by(story: Story) -> dict[str, list[str]]:
+def found_by(story: Story, *, positions: bool) -> dict[str, list[str]]:
     """What each query finds, when the program is changed to those that live."""
     changes = {place for life in story.lives for place in (life.since, life.until) if place is not None}
     edges = sorted({0, len(story.events), *changes, *story.cuts})
-    run = Changing()
+    run = Changing(positions=positions)
     before: list[Life] = []
     for at, until in pairwise([*edges, edges[-1]]):
         now = [life for life in story.lives if life.since <= at and (life.until is None or at < life.until)]
@@ -99,19 +100,27 @@ def names_of(story: Story) -> list[str]:
 
 def check(story: Story) -> None:
     assume(any(life.since == 0 for life in story.lives))
+    positions = len(story.events) % 2 == 0  # the other half is matched as if nobody asked for them
     try:
-        found = found_by(story)
+        found = found_by(story, positions=positions)
     except InputError:  # an event longer than all before, which a stream refuses
         assume(False)
         return
     for life in story.lives:
         for name in (query.name for query in life.program.queries):
             expected = meant(life, story.events[life.since :], name)
+            mine, wanted = (found[name], expected) if positions else (bare(found[name]), bare(expected))
             if life.until is None:
-                assert found[name] == expected
+                assert mine == wanted
             else:
-                assert set(found[name]) <= set(expected)
-                assert len(set(found[name])) == len(found[name])
+                assert set(mine) <= set(wanted)
+                assert len(set(mine)) == len(mine)
+
+
+def bare(keys: list[str]) -> list[str]:
+    """What matches are known by without positions."""
+    apart = ({k: v for k, v in json.loads(key).items() if k not in ("positions", "bindings")} for key in keys)
+    return sorted(json.dumps(record, sort_keys=True) for record in apart)
 
 
 def forced(story: Story) -> Story:

@@ -11,13 +11,15 @@ import os
 import warnings
 from pathlib import Path
 
+import benchmarks.figures
 import numpy as np
 import pytest
-from benchmarks.figures import all_figures, run_figures
-from benchmarks.figures.figure import above, falls, flat, gain, rises
+from benchmarks.figures import all_figures, run_figure
+from benchmarks.figures.figure import Figure, above, falls, flat, gain, rises
 from benchmarks.figures.service import Service
 from typer.testing import CliRunner, Result
 
+from weft.cli.figures import run_all
 from weft.cli.main import app
 
 FIGURES = all_figures()
@@ -52,7 +54,7 @@ def test_a_figure_is_written_with_the_axes_of_the_document(name: str, tmp_path: 
     figure = FIGURES[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        (outcome,) = run_figures([figure], 0.01, tmp_path)
+        outcome = run_figure(figure, 0.01, tmp_path)
     assert figure.shape in outcome.sentence
     with (tmp_path / f"{name}.csv").open(encoding="utf-8") as file:
         head, *rows = csv.reader(file)
@@ -62,14 +64,34 @@ def test_a_figure_is_written_with_the_axes_of_the_document(name: str, tmp_path: 
     assert figure.title in (tmp_path / f"{name}.svg").read_text()
 
 
-def test_a_command_runs_figures_and_writes_a_page(tmp_path: Path) -> None:
+def test_a_command_runs_figures(tmp_path: Path) -> None:
     out = tmp_path / "figures"
     result = weft("bench", "figure", *QUICK, "--scale", "0.01", "--out", str(out), "--json")
     assert result.exit_code == 0, result.output
     told = [json.loads(line) for line in result.stdout.splitlines()]
     assert [one["figure"] for one in told] == list(QUICK)
+    assert all((out / f"{name}.csv").is_file() for name in QUICK)
+
+
+def test_a_run_of_all_figures_is_resumed_and_writes_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, chosen, ran = tmp_path / "figures", [FIGURES[name] for name in QUICK], []
+
+    def run(figure: Figure, scale: float, folder: Path) -> benchmarks.figures.Outcome:
+        if len(ran) == 1:
+            ran.append("stopped")
+            raise KeyboardInterrupt
+        ran.append(figure.id)
+        return run_figure(figure, scale, folder)
+
+    monkeypatch.setattr(benchmarks.figures, "run_figure", run)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(benchmarks.figures, chosen, 0.01, out, as_json=True)
+    run_all(benchmarks.figures, chosen, 0.01, out, as_json=True)
+    assert ran == [QUICK[0], "stopped", QUICK[1]]
     page = (tmp_path / "figures.md").read_text()
     assert all(f"(figures/{name}.svg)" in page for name in QUICK)
+    run_all(benchmarks.figures, chosen, 0.02, out, as_json=True)
+    assert ran[3:] == list(QUICK)  # of another scale nothing is known
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -89,11 +92,49 @@ def test_links_of_the_packages_readme_are_absolute(tmp_path: Path) -> None:
 def test_ratios_of_benchmarks_are_drawn(tmp_path: Path) -> None:
     rows = [
         {"benchmark": "peers", "case": "half the time", "ratio": 0.5, "goal": "<= 0.5", "baseline": "DuckDB: 0.3"},
-        {"benchmark": "peers", "case": "no ratio", "ratio": None},
+        {"benchmark": "peers", "case": "half the time", "ratio": 30, "baseline": "Flink SQL, elsewhere: 9"},
+        {"benchmark": "sql", "case": "runs: 7 matches, SQL", "ratio": None},
+        {"benchmark": "sql", "case": "  path", "ratio": 3.0, "goal": ">= 3", "baseline": "SQL"},
     ]
     ratios.plot_ratios(rows, tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text()
     assert "2.0x" in text
-    assert "against DuckDB" in text
+    for part in ("against DuckDB", "30x", "runs", "path against SQL", "3.0x", "hollow: measured on another machine"):
+        assert part in text
     with pytest.raises(UsageError, match="ratio to draw"):
-        ratios.plot_ratios(rows[1:], tmp_path / "b.svg")
+        ratios.plot_ratios(rows[2:3], tmp_path / "b.svg")
+
+
+def test_workflows_only_call_make_targets_that_exist() -> None:
+    yaml = pytest.importorskip("yaml", reason="mkdocs brings it")
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        jobs = yaml.safe_load(workflow.read_text())["jobs"].values()
+        commands = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+        assert commands
+        assert {command.split()[0] for command in commands} == {"make"}
+        assert {command.split()[1] for command in commands} <= targets
+
+
+def test_extras_that_messages_name_are_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"])
+    assert {"workbench", "serve", "sql", "plot", "kafka"} <= extras
+    texts = [path.read_text() for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.md")]]
+    named = {
+        name for text in texts for found in re.findall(r"weft-cep\[([a-z,]+)\]", text) for name in found.split(",")
+    }
+    assert named <= extras
+
+
+def test_a_terminal_is_told_that_nothing_was_found(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text('{"type": "B", "ts": 1}\n{"type": "A", "ts": 2}\n')
+    query = "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 10 EVENTS"
+    command = [sys.executable, "-m", "weft", "match", "--no-progress", "--query", query, "--events", "events.jsonl"]
+    shown, terminal = os.openpty()
+    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal, timeout=120)
+    os.close(terminal)
+    with os.fdopen(shown, "rb", 0) as stream:
+        told = stream.read(10_000)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"no matches in 2 events" in told

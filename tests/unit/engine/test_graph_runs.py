@@ -34,6 +34,7 @@ from weft.runtime.operators.joins import sweep
 from weft.runtime.operators.joins.joining import SequencesOperator
 from weft.runtime.operators.joins.operator import JoinOperator
 from weft.runtime.reading.order import read_events
+from weft.runtime.store import event_buffer
 
 EXTERNALS = 'topology "T"\n' + "".join(
     f'external {name}(x: int, s: string) < "{name}.jsonl" [1.0]\n' for name in ("A", "B", "C")
@@ -74,6 +75,7 @@ def stored(graph: JoinOperator) -> int:
 @pytest.mark.parametrize("name", [*STEP, *EQL])
 def test_a_bound_of_time_bounds_what_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "LEAST_ROWS", 64)
+    monkeypatch.setattr(event_buffer, "LEAST", 64)
     monkeypatch.setattr(arena, "_MANY_TEXTS", 64)
     text = f"{EXTERNALS}Q(*): {STEP[name]}" if name in STEP else f"SELECT * {EQL[name]}"
     matcher = Matcher(plan(weft.compile(text, language="step" if name in STEP else "eql")))

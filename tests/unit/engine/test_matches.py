@@ -66,6 +66,9 @@ def test_lines_are_what_json_would_write(matches: list[PlainMatch], begin: int, 
     for rows in table.slice(begin, length).combine_chunks().to_batches():
         lines = bytes(json_lines(rows)).splitlines()  # a text may have other ends of lines than bytes have
         assert [line.decode() for line in lines] == objects[begin : begin + length]
+        bare = bytes(json_lines(rows.drop_columns(["positions", "bindings"]))).splitlines()
+        wanted = [{k: v for k, v in json.loads(line).items() if k not in ("positions", "bindings")} for line in lines]
+        assert [json.loads(line) for line in bare] == wanted
 
 
 @pytest.mark.parametrize("number", [0, 9, 10, -1, 99, 100, 2**63 - 1, -(2**63)])

@@ -123,7 +123,7 @@ def test_an_integer_does_not_become_a_float_by_its_neighbours() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_scale_is_kept_in_what_is_written(engine: str) -> None:
     table = prices(pa.decimal128(12, 2))
-    run = weft.engines.start(table, weft.compile("SELECT a[amount] WHERE A AS a"), engine, time="ts", type="type")
+    run = weft.engines.start(table, weft.compile("SELECT a[amount] WHERE A AS a"), engine)
     written = [text for rows in run.rows() for text in rows["event"].to_pylist()]
     assert written == ['{"amount": 993.17}', '{"amount": 993.10}', '{"amount": -0.01}', '{"amount": 5.00}']
 
@@ -159,7 +159,7 @@ def test_values_of_events_are_shown_with_their_digits(engine: str, name: str) ->
     text, fields = FIELDS[name]
     values = [Decimal("993.10"), Decimal("5.00"), Decimal("1234567890123456789.010"), 2, 0.5]
     rows = [{"type": "A", "ts": place, "v": value} for place, value in enumerate(values)]
-    run = weft.engines.start(rows, weft.compile(text, language=name.split()[0]), engine, time="ts", type="type")
+    run = weft.engines.start(rows, weft.compile(text, language=name.split()[0]), engine)
     written = [event for rows in run.rows() for event in rows["event"].to_pylist()]
     assert written == ["{" + ", ".join(f'"{field}": {value}' for field in fields) + "}" for value in values]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.harness import some
 
 import weft
-from weft.runtime.reading.fronts import Front, reach
+from weft.runtime.reading.fronts import Front, clusters_of, reach
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -64,10 +64,22 @@ def test_time_never_goes_back_nor_beyond_the_events(batches: list[list[int]], ju
         before = time
 
 
+@some(100)
+@given(st.lists(st.lists(st.integers(0, 60), max_size=7), max_size=5), st.integers(0, 12), st.integers(0, 7))
+def test_clusters_of_pieces_say_what_all_times_together_do(batches: list[list[int]], jump: int, cut: int) -> None:
+    """Tasks send lanes of a stream clusters of the times of their chunks, and not these times."""
+    whole, pieces = Front(), Front()
+    for batch in batches:
+        whole.take(np.array(batch, np.int64), jump)
+        parts = (np.sort(np.array(part, np.int64)) for part in (batch[:cut], batch[cut:]))
+        pieces.take_clusters([own for part in parts for own in clusters_of(part, jump)], jump)
+        assert (pieces.time, pieces.doubted) == (whole.time, whole.doubted)
+
+
 def test_a_source_that_agrees_with_the_others_is_believed_at_once() -> None:
     reached, doubted = {"0": 100}, dict[str, list[int]]()
-    reach(reached, doubted, "1", [np.array([105])], 10)
-    reach(reached, doubted, "2", [np.array([500])], 10)
+    reach(reached, doubted, "1", clusters_of(np.array([105]), 10), 10)
+    reach(reached, doubted, "2", clusters_of(np.array([500]), 10), 10)
     assert reached == {"0": 100, "1": 105}
     assert doubted == {"2": [500]}
 
@@ -155,3 +167,12 @@ def test_an_event_ahead_makes_no_other_late_in_a_live_source(place: int) -> None
     late: list[weft.Rejected] = []
     list(weft.detect({"events": one_by_one()}, LATER, delay=0, max_jump=None, rejects=late))
     assert len(late) == 40 - place
+
+
+@pytest.mark.parametrize("first", [-(2**63), -(2**62), 0])
+@pytest.mark.parametrize("jump", [10, 2**62, 2**63 - 1])
+def test_differences_that_are_larger_than_any_time_are_jumps(first: int, jump: int) -> None:
+    far = 2**63 - 1
+    if far - first - 2 > jump:
+        assert _front([first, first + 1, first + 2, far], jump=jump)[0] == first + 2
+        assert _front([first, first + 1], [first + 2, far], jump=jump)[0] == first + 2

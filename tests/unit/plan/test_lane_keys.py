@@ -98,3 +98,10 @@ def test_an_exact_length_is_more_than_a_limit(where: str, follow: str) -> None:
     events = [event("A", 0, k=1), event("B", 3, k=1), event("B", 5, k=1), event("B", 6, k=1)]
     for engine in ("meaning", "local"):
         assert [found["positions"] for found in run_program(engine, program, events)] == [[0, 2]]
+
+
+def test_queries_beside_one_that_looks_at_all_partitions_are_one_lane() -> None:
+    """The greatest values of all keys were those of each lane."""
+    top = "QUERY best AS SELECT t[k] WHERE T AS t PARTITION BY [k] ORDER BY t[x] DESC LIMIT 1 EVERY 10 MILLISECONDS\n"
+    read = "QUERY pairs AS SELECT a[k] WHERE best AS a ; B AS b PARTITION BY [k] WITHIN 30 MILLISECONDS"
+    assert keys(top, "ceql") == keys(top + read, "ceql") == [()]

@@ -157,7 +157,7 @@ def test_lanes_may_be_left_to_the_model() -> None:
 def test_explain_places_operators_on_nodes() -> None:
     text = 'topology "T" external A(x: int) < "A" [64.0] external B(x: int) < "B" [8.0] '
     shown = weft.explain(compiled(text + "Q(*): A/a ; B/b R(*): A/c ; B/d S(*): B/b | A/a"), nodes=2)
-    assert "2 operators on 2 nodes" in shown  # Q and R are one
-    assert "Sequence of a, b" in shown
+    assert "2 lanes on 2 nodes, in 1 stage" in shown  # Q and R are one
+    assert shown.count("stage 0: sequence first") == shown.count("stage 0: union") == 1
     with pytest.raises(UsageError, match="--stage plan"):
         weft.explain(compiled(text + "Q(*): A/a"), "algebra", nodes=2)

@@ -24,7 +24,7 @@ def test_threads_are_used_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> Non
     cheap = "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[x] > 45 AND b[x] > 45 WITHIN 10 MILLISECONDS"
     many = "SELECT * FROM S WHERE A+ AS a ; B AS b FILTER a[x] > 48 WITHIN 20 MILLISECONDS"
     for program, lanes in ((dear, 2), (cheap, 0), (many, 0)):
-        run = engines.start(events, weft.compile(program), "local", time="ts", type="type")
+        run = engines.start(events, weft.compile(program), "local")
         found = [row["id"] for rows in run.rows() for row in rows.to_pylist()]
         assert isinstance(run, local.LocalRun)
         assert len(run._lanes) == lanes
@@ -78,7 +78,7 @@ def test_one_thread_shares_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "MANY", 1)
     monkeypatch.setattr(engines, "GAIN", 0.0)
     program = weft.compile("SELECT * FROM S WHERE A ; B WITHIN 9 EVENTS")
-    run = engines.start([{"type": "A", "ts": 1}], program, "local", time="ts", type="type")
+    run = engines.start([{"type": "A", "ts": 1}], program, "local")
     assert list(run.rows()) == []
     assert isinstance(run, local.LocalRun)
     assert run._lanes == ()

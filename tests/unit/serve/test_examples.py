@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -46,6 +48,17 @@ def test_the_client_in_python(server: ServerProcess) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert "Published(accepted=4, rejected=0" in done.stdout, done.stderr
     assert "{'area': 'hall', 'temp': 60.0}" in done.stdout
+
+
+def test_three_processes_deploy_publish_and_subscribe(server: ServerProcess) -> None:
+    """T-Rex's own scenario: each is a process that knows nothing but the address."""
+    command = ["bash", str(EXAMPLES / "three_processes.sh"), server.url]
+    environment = {**os.environ, "WEFT": f"{sys.executable} -m weft"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "deployed Fire" in done.stderr
+    assert "4 accepted, 0 rejected" in done.stderr
+    assert json.loads(done.stdout)["event"] == {"area": "hall", "temp": 60.0}
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import json
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-import pyarrow as pa
 import pytest
 from tests.serving import ServerProcess
 
 import weft
-from weft.errors import InputError, UsageError
+from weft.errors import InputError, UsageError, WeftError
 from weft.languages.content.lower import compile_filter
-from weft.runtime.data.shape import MATCH_SCHEMA
+from weft.runtime.data.matches import MatchBatch, PlainMatch, to_batch
+from weft.runtime.lanes.sharing import Sharing
+from weft.runtime.options import Arrival, Options
+from weft.serve import batch_order
 from weft.serve.engine import Busy, Request
 from weft.serve.folders import StateFolder
 from weft.serve.hub import Gap, Hub, Subscriber
@@ -72,20 +77,23 @@ def test_a_state_folder_is_used_by_one_server(tmp_path: Path) -> None:
     StateFolder(tmp_path / "state").close()
 
 
-def matches(count: int, first: int = 0, query: str = "Q") -> pa.RecordBatch:
+Found = tuple[list[MatchBatch], list[str]]
+
+
+def matches(count: int, first: int = 0, query: str = "Q") -> Found:
     rows = [
-        {
-            "query": query,
-            "id": f"{query}{n}",
-            "start": n,
-            "end": n,
-            "positions": [n],
-            "bindings": [],
-            "event": f'{{"n": {n}}}',
-        }
+        PlainMatch(n, n, n, n, (n,), {}, {"n": n}, f"{query}{n}".encode().hex().rjust(32, "0"))
         for n in range(first, first + count)
     ]
-    return pa.RecordBatch.from_pylist(rows, MATCH_SCHEMA)
+    return [to_batch(query, rows)], [query]
+
+
+def key(name: str) -> str:
+    return name.encode().hex().rjust(32, "0")
+
+
+def name_of(id: str) -> str:
+    return bytes.fromhex(id).decode().strip("\0")
 
 
 def lines_of(hub: Hub) -> list[dict[str, Any]]:
@@ -93,50 +101,50 @@ def lines_of(hub: Hub) -> list[dict[str, Any]]:
 
 
 def told(subscriber: Subscriber) -> list[Any]:
-    return [item.missed if isinstance(item, Gap) else item.id for item in subscriber.take()]
+    return [item.missed if isinstance(item, Gap) else name_of(item.id) for item in subscriber.take()]
 
 
 def test_a_slow_subscriber_is_told_how_many_it_missed_and_others_are_not_delayed() -> None:
-    hub = Hub(100, 250, lambda touched: None)
+    hub = Hub(100, 320, lambda touched: None)
     slow, quick = hub.join("Q"), hub.join("Q")
     for at in range(4):
-        hub.take(matches(1, at), is_event=False)
+        hub.take(*matches(1, at), is_event=False)
         assert told(quick) == [f"Q{at}"]
     assert told(slow) == ["Q0", "Q1", 2]
-    hub.take(matches(1, 4), is_event=False)
+    hub.take(*matches(1, 4), is_event=False)
     assert told(slow) == ["Q4"]
     assert (slow.missed, quick.missed) == (2, 0)
 
 
 def test_subscribers_resume_from_a_log_that_is_bounded() -> None:
     hub = Hub(3, 1 << 20, lambda touched: None)
-    hub.take(matches(5), is_event=False)
-    assert told(hub.join("Q", after="Q3")) == ["Q4"]
-    assert told(hub.join("Q", after="Q1")) == [None, "Q2", "Q3", "Q4"]  # it is not known how many were forgotten
+    hub.take(*matches(5), is_event=False)
+    assert told(hub.join("Q", after=key("Q3"))) == ["Q4"]
+    assert told(hub.join("Q", after=key("Q1"))) == [None, "Q2", "Q3", "Q4"]  # it is not known how many were forgotten
     assert told(hub.join("Q", after="")) == ["Q2", "Q3", "Q4"]
     assert told(hub.join("Q", compile_filter("n > 3"), "")) == ["Q4"]
     assert told(hub.join("Q")) == []
-    hub.take(matches(0, 5), is_event=False)
+    hub.take(*matches(0, 5), is_event=False)
     again = Hub(3, 1 << 20, lambda touched: None)
     again.load(hub.table)
-    assert told(again.join("Q", after="Q2")) == ["Q3", "Q4"]
+    assert told(again.join("Q", after=key("Q2"))) == ["Q3", "Q4"]
 
 
 def test_a_log_of_many_small_pieces_is_the_same_as_one_of_large_ones() -> None:
     small, large = MatchLog(1000), MatchLog(1000)
     for at in range(0, 3000, 3):
-        small.append(matches(3, at))
-        assert small.last_id == f"Q{at + 2}"
+        small.append(*matches(3, at))
+        assert small.last_id == key(f"Q{at + 2}")
         if at % 300 == 0:
-            assert small.number_of(f"Q{at}") == at
-            assert small.number_of("Q0") == (0 if at < 1000 else None)
+            assert small.number_of(key(f"Q{at}")) == at
+            assert small.number_of(key("Q0")) == (0 if at < 1000 else None)
     for at in range(0, 3000, 600):
-        large.append(matches(600, at))
+        large.append(*matches(600, at))
     assert small.table == large.table
     assert small.entries() == large.entries()
-    assert [entry.id for entry in small.entries(2998)] == ["Q2998", "Q2999"]
-    assert [log.number_of("Q1999") for log in (small, large)] == [None, None]
-    assert [log.number_of("Q2000") for log in (small, large)] == [2000, 2000]
+    assert [name_of(entry.id) for entry in small.entries(2998)] == ["Q2998", "Q2999"]
+    assert [log.number_of(key("Q1999")) for log in (small, large)] == [None, None]
+    assert [log.number_of(key("Q2000")) for log in (small, large)] == [2000, 2000]
     assert len(small._pieces) < 300
     assert len(small._numbers) <= 1600
 
@@ -145,8 +153,8 @@ def test_events_of_the_input_are_not_among_all_matches() -> None:
     hub = Hub(10, 1 << 20, lambda touched: None)
     hub.watch("Temp")
     all_matches, temps = hub.join("*"), hub.join("Temp")
-    hub.take(matches(1, query="Temp"), is_event=True)
-    hub.take(matches(1), is_event=False)
+    hub.take(*matches(1, query="Temp"), is_event=True)
+    hub.take(*matches(1), is_event=False)
     assert (told(all_matches), told(temps)) == (["Q0"], ["Temp0"])
     assert told(hub.join("*", after="")) == ["Q0"]
 
@@ -204,8 +212,31 @@ def test_publications_that_wait_are_matched_together_and_answered_apart() -> Non
     service.close()
 
 
+def test_a_batch_waits_for_the_one_before_that_is_on_its_way() -> None:
+    service = Service(ServerSettings(), weft.compile(PAIRS, "ceql"))
+
+    async def sent(number: int, after: int | None) -> dict[str, Any]:
+        body = json.dumps({"type": "AB"[number % 2], "ts": number}).encode()
+        return await service.publish(body, NDJSON, None, Publication(1, "me", number), after)
+
+    async def out_of_order() -> list[dict[str, Any]]:
+        second = asyncio.create_task(sent(11, 10))
+        third = asyncio.create_task(sent(12, 11))
+        await asyncio.sleep(0)
+        assert service.engine.program.running.events == 0
+        return [await sent(10, None), await second, await third, await sent(11, 10), await sent(13, None)]
+
+    answers = asyncio.run(out_of_order())
+    assert [answer["accepted"] for answer in answers] == [1, 1, 1, 1, 1]
+    assert [answer.get("duplicate", False) for answer in answers] == [False, False, False, True, False]
+    assert service.engine.program.running.events == 4
+    with patch.object(batch_order, "LONGEST", 0.01), pytest.raises(Busy, match="batch 98 of this source has not come"):
+        asyncio.run(sent(99, 98))
+    service.close()
+
+
 def test_state_goes_on_with_queries_partial_matches_publishers_and_the_log(tmp_path: Path) -> None:
-    settings = ServerSettings(state=tmp_path / "state", lanes=2)
+    settings = ServerSettings(Options(sharing=Sharing(lanes=2)), state=tmp_path / "state")
     service = Service(settings, weft.compile(PAIRS, "ceql"))
     text = "SELECT * FROM S WHERE (B AS a ; A AS b) WITHIN 10 SECONDS"
     deployed = service.engine.submit(Request({"op": "deploy", "text": text, "language": "ceql", "name": "back"}))
@@ -225,6 +256,47 @@ def test_state_goes_on_with_queries_partial_matches_publishers_and_the_log(tmp_p
     third = Service(settings, weft.compile(PAIRS.replace("10", "20"), "ceql"))
     assert third.replayed == 0
     assert "q: begins anew" in str(third.change)
+    third.close()
+
+
+def test_a_full_disk_ends_the_server_in_a_sentence_and_nothing_that_was_answered_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, settings = weft.compile(PAIRS, "ceql"), ServerSettings(state=tmp_path / "state")
+    service = Service(settings, program)
+    service.engine.submit(publication(0)).result(60)
+
+    def full(_self: object, _record: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "append", full)
+        with pytest.raises(WeftError, match="no room left on the disk of its state"):
+            service.engine.submit(publication(1)).result(60)
+    service.close()
+    again = Service(settings, program)
+    assert again.engine.program.running.events == 1
+    again.engine.submit(publication(1)).result(60)
+    assert again.hub.counts["q"] == 1
+    again.close()
+
+
+def test_how_far_events_may_be_ahead_is_a_setting_that_a_restart_may_change(tmp_path: Path) -> None:
+    def pushed(service: Service, second: int) -> int:
+        service.engine.submit(publication(1000 * second)).result(60)
+        return service.engine.program.running.counters.get("set aside", 0)
+
+    program = weft.compile(PAIRS, "ceql")
+    for state in (None, tmp_path / "state"):
+        service = Service(ServerSettings(Options(arrival=Arrival(max_jump=5)), state=state), program)
+        assert [pushed(service, at) for at in (0, 1, 60)] == [0, 0, 1]
+        service.close()
+    again = Service(ServerSettings(Options(arrival=Arrival(max_jump=None)), state=tmp_path / "state"), program)
+    assert again.engine.program.running.max_jump is None
+    assert pushed(again, 61) == 0
+    again.close()
+    third = Service(ServerSettings(Options(arrival=Arrival(max_jump=None)), state=tmp_path / "state"), program)
+    assert third.engine.program.running.max_jump is None
     third.close()
 
 

@@ -204,8 +204,26 @@ def test_bodies_hosts_and_origins_are_checked(server: ServerProcess) -> None:
     assert httpx.get(f"{server.url}/v1/stats", headers={"Origin": "http://elsewhere"}).status_code == 403
     own = httpx.get(f"{server.url}/v1/stats", headers={"Origin": server.url})
     assert own.headers["access-control-allow-origin"] == server.url
+    packed = {"Content-Type": LINES, "Content-Encoding": "gzip"}
+    assert httpx.post(address, content=b"x", headers=packed).status_code == 415
     damaged = {"Content-Type": "application/vnd.apache.arrow.stream"}
     assert httpx.post(address, content=b"no arrow", headers=damaged).status_code == 422
+
+
+def test_whatever_is_wrong_is_told_in_one_form(server: ServerProcess) -> None:
+    asked = [
+        ("GET", "/nowhere", {}, 404, "Not Found"),
+        ("DELETE", "/v1/queries/nothing", {}, 404, "no query is called 'nothing'"),
+        ("POST", "/v1/queries", {"json": {"txt": "x"}}, 422, "body.text: Field required"),
+        ("POST", "/v1/events?sequence=-1", {"content": b"{}"}, 422, "query.sequence: Input should be greater"),
+        ("POST", "/v1/events", {"content": b" " * (1 << 21)}, 413, "a body has at most 1,048,576 bytes"),
+        ("GET", "/v1/matches?query=Nothing", {}, 409, "no query or rule gives 'Nothing'"),
+    ]
+    for method, place, given, status, said in asked:
+        answer = httpx.request(method, server.url + place, **given)
+        assert answer.status_code == status, place
+        assert answer.json()["problem"].startswith(said), answer.text
+        assert answer.json()["findings"] == []
 
 
 def test_figures_and_the_plan_are_told(server: ServerProcess, client: weft.Client, now: int) -> None:
@@ -237,34 +255,14 @@ def test_the_asynchronous_client_does_the_same(server: ServerProcess, client: we
     assert (match.start, accepted) == (now, 2)
 
 
-def test_three_processes_deploy_publish_and_subscribe(server: ServerProcess, now: int, tmp_path: Path) -> None:
-    """T-Rex's own scenario: each is a process that knows nothing but the address."""
-    (tmp_path / "fire.tesla").write_text(FIRE)
-    (tmp_path / "events.jsonl").write_text(lines(heat(now)))
-
-    def command(*arguments: str) -> list[str]:
-        return [sys.executable, "-m", "weft", *arguments]
-
-    run: dict[str, Any] = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 120}
-    deployed = subprocess.run(command("deploy", "fire.tesla", "--to", server.url), **run)
-    assert (deployed.returncode, "deployed Fire" in deployed.stderr) == (0, True), deployed.stderr
-    subscribing = command("subscribe", "Fire", "--from", server.url, "--where", "temp > 50", "--count", "1")
-    with subprocess.Popen(subscribing, stdout=subprocess.PIPE, text=True) as subscriber:
-        with weft.connect(server.url) as client:
-            while client.stats()["subscribers"] == 0:
-                assert subscriber.poll() is None
-        published = subprocess.run(command("publish", "events.jsonl", "--to", server.url), **run)
-        assert "2 accepted, 0 rejected" in published.stderr
-        out, _ = subscriber.communicate(timeout=60)
-    assert json.loads(out)["event"] == {"area": "hall", "temp": 60.0}
-    assert subprocess.run(command("deploy", "--remove", "Fire", "--to", server.url), **run).returncode == 0
-
-
 def test_tokens_allow_what_they_say(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("all-the-things\nonly-publishes publish # a sensor\nlooks-on subscribe\n")
     with ServerProcess("--token-file", str(tokens)) as server:
-        assert httpx.get(f"{server.url}/v1/stats").status_code == 401
+        nobody = httpx.get(f"{server.url}/v1/stats")
+        assert (nobody.status_code, nobody.json()["findings"]) == (401, [])
+        unknown = httpx.get(f"{server.url}/v1/stats", headers={"Authorization": "Bearer another-one"})
+        assert (unknown.status_code, unknown.json()["problem"]) == (401, "this token is not known here")
         assert httpx.get(f"{server.url}/health").status_code == 200
         with weft.connect(server.url, "all-the-things") as admin:
             admin.deploy(FIRE)

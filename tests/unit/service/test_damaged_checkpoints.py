@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import zlib
 from collections.abc import Callable
@@ -14,7 +15,9 @@ from py4j.protocol import Py4JError
 
 from weft.errors import BudgetError, InputError, UsageError
 from weft.runtime.spark.detect import failing_in_words
-from weft.runtime.spark.lanes.state_files import LaneFiles, state_names
+from weft.runtime.spark.files.log import FileLog, Folder, found_files
+from weft.runtime.spark.lanes.state_files import DamagedState, LaneFiles, state_names
+from weft.runtime.spark.runs import verifying
 from weft.runtime.spark.runs.agreement import agreed
 from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinished
 from weft.runtime.spark.runs.failures import is_passing, reason_in, told
@@ -179,6 +182,73 @@ def test_missing_state_is_damage(tmp_path: Path) -> None:
     assert find_damage(str(tmp_path)) == "weft/lanes/7 has no state of trigger 1"
 
 
+def test_what_a_run_does_not_need_is_no_damage(tmp_path: Path) -> None:
+    lane = committed(written(tmp_path) / "weft" / "lanes" / "7", 3)
+    (lane / state_names(lane)[2]).write_bytes(b"noise")  # of a trigger that was not committed: it is begun again
+    old = tmp_path / "spark" / "offsets" / "2"
+    for number in (2, 3):
+        (old.parent / str(number)).write_text(FILES["spark/offsets/1"])
+    (old.parent / ".0.crc").write_bytes(b"crc\0")
+    (old.parent / "0").unlink()  # Spark was killed when it had removed the entry, and its checksums not yet
+    assert find_damage(str(tmp_path)) is None
+    (old.parent / ".3.crc").write_bytes(b"crc\0")
+    (old.parent / "3").unlink()
+    assert find_damage(str(tmp_path)) == "spark/offsets/3 is missing"
+
+
+def test_files_that_go_while_they_are_looked_at_are_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lane = committed(written(tmp_path) / "weft" / "lanes" / "7", 2)
+    look = verifying.check_lane
+    seen = []
+
+    def look_while_it_goes(folder: Path, trigger: int) -> None:
+        seen.append(trigger)
+        if len(seen) == 1:
+            raise DamagedState(lane, "is missing")
+        look(folder, trigger)
+
+    monkeypatch.setattr(verifying, "check_lane", look_while_it_goes)
+    assert find_damage(str(tmp_path)) is None
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE])
+def test_files_that_this_process_may_not_read_are_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    written(tmp_path)
+
+    def refuse(*_given: object) -> bytes:
+        raise OSError(number, "for this process", "spark/metadata")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert find_damage(str(tmp_path)) is None
+    with pytest.raises(UsageError, match=r"cannot be read .*it is not known to be damaged"):
+        check_files(str(tmp_path))
+
+
+def test_a_log_is_mended_only_by_who_writes_to_it(tmp_path: Path) -> None:
+    place = written(tmp_path) / "weft" / "files.jsonl"
+    with place.open("a") as file:
+        file.write('[0, "in/2')  # a run is about to write the rest
+    assert len(found_files(FileLog(str(place), (), {}), look=False)) == 2
+    assert place.read_text().endswith('[0, "in/2')
+    assert len(found_files(FileLog(str(place), (), {}), look=True)) == 2
+    assert place.read_text() == FILES["weft/files.jsonl"]
+
+
+def test_a_run_that_was_taken_over_from_finds_no_files(tmp_path: Path) -> None:
+    place = written(tmp_path) / "weft" / "files.jsonl"
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "9.jsonl").write_text("")
+    former, present = (FileLog(str(place), (Folder("in", str(source), {}),), {".jsonl": "x"}, 0.0, at) for at in (1, 2))
+    (place.parent / "owner.json").write_text(json.dumps({"epoch": 2}))
+    with pytest.raises(UsageError, match=r"taken over by another run \(epoch 2\): this run \(epoch 1\)"):
+        found_files(former, look=True)
+    assert len(found_files(present, look=True)) == 3
+
+
 def test_a_full_disk_and_another_run_are_told_as_such(tmp_path: Path) -> None:
     full = RuntimeError("STATE_STORE\nCaused by: java.io.IOException: No space left on device")
     assert not is_passing(full, str(tmp_path))
@@ -205,3 +275,10 @@ def test_failures_are_told_in_one_sentence() -> None:
     assert (type(found), str(found)) == (InputError, "a.jsonl is gone")
     assert str(told(other, "c")).startswith("Spark stopped the run")
     assert len(reason_in(str(other))) < 310
+    sink = RuntimeError(
+        "[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink. "
+        'Reason: Return Message: Traceback (most recent call last):\n  File "a.py", line 1, in call\n    raise e\n'
+        "OSError: [Errno 28] No space left on device: 'out/matches-1'\n\n\tat py4j.Protocol.x(Protocol.java:1)"
+    )
+    assert "(OSError: [Errno 28] No space left on device: 'out/matches-1')" in str(told(sink, "c"))
+    assert reason_in("x: Traceback (most recent call last):\n  nothing") == "x:"

@@ -11,7 +11,8 @@ import weft
 from weft.plan.planner import plan
 from weft.runtime.reading.order import Reading
 from weft.runtime.spark.jobs.job import job_of
-from weft.runtime.spark.lanes.state import Attempt, InterruptedAttempt, LaneState
+from weft.runtime.spark.lanes.head import Attempt, InterruptedAttempt
+from weft.runtime.spark.lanes.state import LaneState
 
 
 def test_the_state_of_another_task_for_the_same_batch_is_refused() -> None:

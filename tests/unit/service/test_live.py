@@ -450,6 +450,28 @@ def test_events_that_must_not_be_lost_stay_in_a_full_queue() -> None:
     assert running.counters["shed unread"] > 500
 
 
+@pytest.mark.parametrize("as_arrow", [False, True])
+def test_a_full_queue_refuses_events_of_any_program_and_counts_them(as_arrow: bool) -> None:
+    program = "define Y() from C() and last A() within 9000 from C and not B() between A and C"
+    events = [{"type": "ABC"[at % 3], "ts": at} for at in range(40)]
+    slow = Slow()
+    with weft.live(program, queue=10, when_full="refuse") as running:
+        running.subscribe("*", slow)
+        running.push([{"type": "A", "ts": -2}, {"type": "C", "ts": -1}])
+        assert slow.at_work.wait(60)
+        for at in range(0, 40, 4):
+            running.push(pa.Table.from_pylist(events[at : at + 4]) if as_arrow else events[at : at + 4])
+        taken = running.queued
+        slow.go_on.set()
+        running.join()
+        running.push({"type": "C", "ts": 50})
+        running.join()
+        counters = running.counters
+    assert taken == 10
+    assert (counters["refused"], counters["held"], counters["events"]) == (32, 0, 11)
+    assert [match.positions for match in slow.found] == [(0, 1)]  # the last C has a B since the last A that was taken
+
+
 def test_new_queries_begin_where_nothing_was_left_out_for_the_old_ones() -> None:
     events = [{"type": "AAAAAAAB"[at % 8], "ts": at} for at in range(80)]
     slow, found = Slow(), list[weft.Match]()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,44 @@ def test_a_number_that_another_process_has_now_is_no_owner(tmp_path: Path) -> No
     own = Ownership(str(tmp_path))
     own.acquire()
     own.release()
+
+
+def test_an_owner_whose_note_was_lost_is_still_followed_by_a_larger_epoch(tmp_path: Path) -> None:
+    for epoch in (1, 2, 3):
+        own = Ownership(str(tmp_path))
+        own.acquire()
+        assert own.epoch == epoch
+        own.release()
+    _owner(tmp_path).unlink()
+    own.acquire()
+    assert own.epoch == 4
+    own.release()
+
+
+def test_signs_of_life_go_on_when_the_note_cannot_be_read_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Ownership(str(tmp_path))
+    own.acquire()
+    mine = read_owner(_owner(tmp_path))
+    assert mine is not None
+    others = Owner("elsewhere/x", 7, "1", mine.epoch + 1)
+    seen = iter([None, mine, others, mine])
+    monkeypatch.setattr(ownership, "read_owner", lambda _: next(seen))
+    monkeypatch.setattr(ownership, "BEAT", 0.0)
+    own._beat(mine, threading.Event())
+    assert list(seen) == [mine]  # the first that is another's ended it
+    monkeypatch.undo()
+    own.release()
+
+
+def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(UsageError, match=r"cannot write to the checkpoint .*No space left.*nothing in it is damaged"):
+        Ownership(str(tmp_path)).acquire()
 
 
 def test_an_unreadable_note_of_the_owner_is_none(tmp_path: Path) -> None:

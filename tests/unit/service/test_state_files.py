@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ pytest.importorskip("pyspark")
 
 from weft.errors import UsageError
 from weft.runtime.spark.lanes import state_files
-from weft.runtime.spark.lanes.state_files import LaneFiles, note_empty, state_names
+from weft.runtime.spark.lanes.state_files import DamagedState, LaneFiles, check_lane, note_rows, state_names
 
 
 def run_trigger(folder: Path, trigger: int, changes: dict[str, bytes | None]) -> None:
@@ -59,10 +61,10 @@ def test_files_that_nobody_needs_are_removed(tmp_path: Path) -> None:
 
 
 def test_triggers_without_rows_leave_the_state_as_it_was(tmp_path: Path) -> None:
-    note_empty(tmp_path, 0)
+    note_rows(tmp_path, 0, 0, are_there=False)
     run_trigger(tmp_path / "1", 1, {"head": b"x"})
     for trigger in (2, 3):
-        note_empty(tmp_path, trigger)
+        note_rows(tmp_path, trigger, 0, are_there=False)
     assert dict(LaneFiles(tmp_path / "1", 4).items()) == {"head": b"x"}
 
 
@@ -76,3 +78,55 @@ def test_a_trigger_whose_output_was_not_taken_is_noticed(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="has no state of trigger 1"):
         LaneFiles(tmp_path / "2", 2)
     assert not dict(LaneFiles(tmp_path / "2", 2, new=True).items())
+
+
+def test_a_lost_file_is_noticed_though_another_task_had_no_rows(tmp_path: Path) -> None:
+    for trigger in range(3):
+        note_rows(tmp_path, trigger, 1, are_there=False)
+        files = LaneFiles(tmp_path / "4", trigger, task=0)
+        files.put("head", b"%d" % trigger)
+        files.commit()
+    check_lane(tmp_path / "4", 2)
+    (tmp_path / "4" / state_names(tmp_path / "4")[2]).unlink()
+    with pytest.raises(UsageError, match="has no state of trigger 2"):
+        LaneFiles(tmp_path / "4", 3, task=0)
+    with pytest.raises(UsageError, match="has no state of trigger 2"):
+        LaneFiles(tmp_path / "4", 3)
+    with pytest.raises(DamagedState):
+        check_lane(tmp_path / "4", 2)
+    note_rows(tmp_path, 2, 0, are_there=False)
+    note_rows(tmp_path, 2, 0, are_there=True)  # an attempt that did bring rows came after it
+    with pytest.raises(UsageError, match="has no state of trigger 2"):
+        LaneFiles(tmp_path / "4", 3, task=0)
+
+
+def test_a_late_attempt_of_a_former_owner_does_not_count(tmp_path: Path) -> None:
+    run_trigger(tmp_path / "1", 0, {"head": b"0"})
+    former = LaneFiles(tmp_path / "1", 1, epoch=1)
+    present = LaneFiles(tmp_path / "1", 1, epoch=2)
+    for files, page in ((present, b"new"), (former, b"old")):
+        files.put("head", page)
+        files.commit()
+    assert dict(LaneFiles(tmp_path / "1", 2, epoch=2).items()) == {"head": b"new"}
+
+
+def test_a_full_disk_is_not_filled_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        run_trigger(tmp_path / "1", 0, {"head": b"0" * 1000})
+    assert list((tmp_path / "1").iterdir()) == []
+
+
+def test_only_the_files_that_are_needed_must_be_whole(tmp_path: Path) -> None:
+    for trigger in range(4):
+        run_trigger(tmp_path / "1", trigger, {"head": b"%d" % trigger})
+    names = state_names(tmp_path / "1")
+    (tmp_path / "1" / names[3]).write_bytes(b"noise")  # of a trigger that is not committed: it is begun again
+    check_lane(tmp_path / "1", 2)
+    (tmp_path / "1" / names[1]).unlink()
+    with pytest.raises(DamagedState) as found:
+        check_lane(tmp_path / "1", 2)
+    assert (found.value.path.name, found.value.why) == (names[1], "is missing")

@@ -7,7 +7,6 @@ value is false) accepts exactly the rows that SQL's three-valued logic accepts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from weft.algebra.row_patterns import (
     At,
@@ -22,7 +21,6 @@ from weft.algebra.row_patterns import (
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _DUAL = {"and": "or", "or": "and"}
-Locality = Literal["a", "b"]
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,3 @@ def split_condition(query: RowPattern, variable: str) -> SplitCondition:
     parts = tuple(part for part in parts if part != Constant(True))
     local = tuple(part for part in parts if is_row_local(part, variable))
     return SplitCondition(local, tuple(part for part in parts if part not in local))
-
-
-def locality(query: RowPattern, variable: str) -> Locality:
-    """Return the class of a variable's condition: `a` if it is row-local, else `b`."""
-    return "b" if split_condition(query, variable).others else "a"

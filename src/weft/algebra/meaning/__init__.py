@@ -23,13 +23,14 @@ def matches(
     time: str = "ts",
     type: str = "type",
     key: Sequence[str] = (),
+    unshown: Sequence[str] = (),
 ) -> list[Match]:
     """All matches of the program's queries over the events (in arrival order), in match order.
 
     Match order is by end, then start, then positions, then query. `key`: the attributes that identify events, if not
-    those that queries mention.
+    those that queries mention. `unshown`: attributes that `SELECT *` leaves out, beside type and times.
     """
-    found = program_matches(program.queries, placed(program, events, time=time, type=type), key)
+    found = program_matches(program.queries, placed(program, events, time=time, type=type, unshown=unshown), key)
     ranked = [
         ((m.end, m.start, m.positions, rank, m.last, m.first, tuple(sorted(m.bindings.items()))), m)
         for rank, own in enumerate(found)
@@ -38,8 +39,10 @@ def matches(
     return [m for _, m in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def placed(program: Program, events: Sequence[Mapping[str, object]], *, time: str, type: str) -> list[Happening]:
+def placed(
+    program: Program, events: Sequence[Mapping[str, object]], *, time: str, type: str, unshown: Sequence[str] = ()
+) -> list[Happening]:
     """The readable events in stream order; of equal times, in the order of the sources that the program names."""
     declared: list[object] = [source.type for source in program.inputs]
     by_source = sorted(events, key=lambda e: declared.index(e[type]) if e.get(type) in declared else len(declared))
-    return place(by_source, program.catalog, time, type)
+    return place(by_source, program.catalog, time, type, unshown)

@@ -28,6 +28,7 @@ from weft.algebra.meaning.occurrences import (
     occurrence_of,
 )
 from weft.algebra.meaning.stream import Stream
+from weft.algebra.meaning.values import shown_of
 
 
 def composite_matches(query: CompositeQuery, stream: Stream) -> list[Match]:
@@ -45,8 +46,21 @@ def _match(query: CompositeQuery, found: Occurrence) -> Match:
         last=max(found.positions, default=found.end),
         positions=found.positions,
         bindings=bindings_of(dict(found.bound)),
-        event={field.name: value_of(field.value, alone(found)) for field in query.fields},
+        event={field.name: value_of(field.value, alone(found)) for field in query.fields} | _all_fields(query, found),
     )
+
+
+def _all_fields(query: CompositeQuery, found: Occurrence) -> dict[str, object]:
+    """The attributes of all events, if the query shows them: those of repeated variables as lists, each with a value
+    for every event."""
+    fields: dict[str, object] = {}
+    for variable in query.variables if query.all_fields else ():
+        events = found.of(variable)
+        for name in sorted({name for event in events for name in event.shown}):
+            values = [shown_of(event.attributes, name) for event in events]
+            if any(value is not None for value in values):
+                fields[f"{variable}.{name}"] = values if variable in query.repeated else values[-1]
+    return fields
 
 
 def occurrences(pattern: Composite, stream: Stream) -> list[Occurrence]:

@@ -23,6 +23,11 @@ def call(function: str, operands: Sequence[Value | None], tick: int) -> Value | 
     """The value of a function; None when it has none."""
     if function == "COALESCE":
         return next((operand for operand in operands if operand is not None), None)
+    if function in ("LEAST", "GREATEST"):
+        numbers = [operand for operand in operands if is_number(operand)]
+        if len(numbers) < len(operands):
+            return None
+        return min(numbers) if function == "LEAST" else max(numbers)
     (operand,) = operands
     match function:
         case "ABS":

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, isinf
 
 from weft.algebra.chains import Skip
 from weft.algebra.meaning.chains import floor_after, satisfies
@@ -175,8 +175,8 @@ def key_of(event: Happening, query: Query) -> Key | None:
 def in_order(events: Sequence[Happening], window: Window | None) -> list[list[Happening]]:
     """Without the events whose window attribute is below one seen before, in whatever partition; in stretches.
 
-    A value that is more than the window above all before it (or the first) is doubted until another is as large. When
-    OUTVOTED events show that values go on below it, it was wrong: a stretch begins anew with the last of them.
+    A value that is a jump above all before it (or the first) is doubted until another is as large. When OUTVOTED events
+    show that values go on below it, it was wrong: a stretch begins anew with the last of them.
     """
     if window is None or window.attribute is None:
         return [list(events)]
@@ -194,10 +194,16 @@ def in_order(events: Sequence[Happening], window: Window | None) -> list[list[Ha
             stretches.append([])
             largest = None
         if value is not None:
-            is_doubted, against = largest is None or _lower(value, window.amount) > largest, 0
+            is_doubted, against = _is_jump(value, largest, window.doubts_above), 0
             before, largest = largest, value
         stretches[-1].append(event)
     return stretches
+
+
+def _is_jump(value: Exact, largest: Exact | None, jump: int | float) -> bool:
+    if isinf(jump):
+        return False
+    return largest is None or _lower(value, jump) > largest
 
 
 def fits(window: Window | None, first: Happening, last: Happening) -> bool:

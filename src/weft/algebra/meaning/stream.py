@@ -19,7 +19,7 @@ class Happening:
 
     `positions` are those of the input events it is made of: its own for an input event. `position` is its position in
     the input: a derived event is at the last input event that ends when it ends or before. `place` is its place among
-    all events that the current query sees.
+    all events that the current query sees. `unshown` are the attributes that are its type and times.
     """
 
     type: str | None
@@ -31,6 +31,12 @@ class Happening:
     position: int = 0
     place: int = 0
     is_derived: bool = False
+    unshown: frozenset[str] = frozenset()
+
+    @property
+    def shown(self) -> list[str]:
+        """The attributes that `SELECT *` shows, in order: not its type and times."""
+        return sorted(name for name in self.attributes if name not in self.unshown)
 
     @property
     def first(self) -> int:
@@ -60,14 +66,27 @@ def positions_of(events: Iterable[Happening]) -> tuple[int, ...]:
 Stream = Sequence[Happening]
 
 
-def place(events: Sequence[EventDict], catalog: Catalog, time: str, type_name: str) -> list[Happening]:
+def place(
+    events: Sequence[EventDict], catalog: Catalog, time: str, type_name: str, unshown: Iterable[str] = ()
+) -> list[Happening]:
     """The readable events of the input in stream order: by end, then start, then arrival."""
     timed = [(times, event) for event in events if (times := times_of(event, time)) is not None]
     typed = [(times, event) for times, event in timed if _text(event, type_name) is not None]
     readable = [(times, event) for times, event in typed if _fits(event, catalog, type_name)]
     ordered = sorted(readable, key=lambda pair: (pair[0][1], pair[0][0]))
+    hidden = frozenset({time, type_name, "start", "end", *unshown})
     return [
-        Happening(_text(event, type_name), stream_of(event), start, end, (position,), event, position, position)
+        Happening(
+            _text(event, type_name),
+            stream_of(event),
+            start,
+            end,
+            (position,),
+            event,
+            position,
+            position,
+            unshown=hidden,
+        )
         for position, ((start, end), event) in enumerate(ordered)
     ]
 

@@ -17,6 +17,8 @@ def query_lines(query: composites.CompositeQuery, show: Show) -> Iterator[str]:
     yield f"query {query.name}"
     if query.fields:
         yield f"{INDENT}fields " + ", ".join(f"{field.name} = {show(field.value)}" for field in query.fields)
+    if query.all_fields:
+        yield f"{INDENT}fields of all events"
     yield f"{INDENT}pattern"
     yield from (2 * INDENT + line for line in pattern_lines(query.pattern, show))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from math import isinf
 
 from weft.algebra import patterns, predicates
 from weft.algebra.chains import Chain, Fits
@@ -155,7 +156,8 @@ def _selected(selected: Selected) -> str:
 
 def _window(window: Window) -> str:
     unit = {"events": "events", "time": "ticks", "attribute": f"[{window.attribute}]"}[window.unit]
-    return f"{window.amount} {unit}"
+    jump = "" if window.jump is None else f" jump {'any' if isinf(window.jump) else window.jump}"
+    return f"{window.amount} {unit}{jump}"
 
 
 # ---------------------------------------------------------------- expressions

@@ -30,6 +30,7 @@ from weft.algebra.row_patterns import (
     RowVariable,
     Variables,
 )
+from weft.algebra.text.sql import ATOM, BoundText, bounds_text, operation_text, quoted
 
 _ROWS = {
     "one": "one row per match",
@@ -37,15 +38,6 @@ _ROWS = {
     "omit": "all rows per match, empty matches omitted",
     "unmatched": "all rows per match, with unmatched rows",
 }
-_OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY, _NEGATE, _ATOM = range(8)
-_LEVELS = {
-    **{"or": _OR, "and": _AND, "||": _ADD, "+": _ADD, "-": _ADD, "*": _MULTIPLY, "/": _MULTIPLY, "%": _MULTIPLY},
-    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "is distinct from"), _COMPARE),
-    "div": _MULTIPLY,
-}
-_SUFFIXES = {"is null": "IS NULL", "is true": "IS TRUE", "is false": "IS FALSE"}
-
-
 # ---------------------------------------------------------------- the clause
 
 
@@ -118,7 +110,11 @@ def regex_text(node: RowRegex) -> str:
         case Exclusion(pattern):
             return f"{{- {regex_text(pattern)} -}}"
         case Quantifier(pattern, least, most, greedy):
-            return _grouped(pattern, Alternation, Concatenation, Quantifier) + _bounds(least, most) + "?" * (not greedy)
+            return (
+                _grouped(pattern, Alternation, Concatenation, Quantifier)
+                + bounds_text(least, most)
+                + "?" * (not greedy)
+            )
     raise AssertionError(f"not a row pattern: {node!r}")
 
 
@@ -126,18 +122,9 @@ def _grouped(node: RowRegex, *kinds: type[RowRegex]) -> str:
     return f"({regex_text(node)})" if isinstance(node, kinds) else regex_text(node)
 
 
-def _bounds(least: int, most: int | None) -> str:
-    simple = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((least, most))
-    if simple:
-        return simple
-    if most is None:
-        return f"{{{least},}}"
-    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
-
-
 def variable_text(name: str) -> str:
     """A variable as SQL has it: quoted unless it is in capitals."""
-    return name if name.isidentifier() and name.upper() == name else '"' + name.replace('"', '""') + '"'
+    return name if name.isidentifier() and name.upper() == name else quoted(name)
 
 
 # ---------------------------------------------------------------- expressions
@@ -148,30 +135,30 @@ def row_expression_text(node: RowExpression, variables: Variables = None) -> str
     return _text(node, variables)[0]
 
 
-def _text(node: RowExpression, inside: Variables) -> tuple[str, int]:
+def _text(node: RowExpression, inside: Variables) -> BoundText:
     match node:
         case Constant(value, kind):
-            return _constant(value, kind), _ATOM
+            return _constant(value, kind), ATOM
         case RowField(name):
-            column = name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
-            return f"{_named(inside)}.{column}" if inside is not None else column, _ATOM
+            column = name if name.isidentifier() else quoted(name)
+            return f"{_named(inside)}.{column}" if inside is not None else column, ATOM
         case RowLabel():
-            return f"CLASSIFIER({_named(inside) if inside is not None else ''})", _ATOM
+            return f"CLASSIFIER({_named(inside) if inside is not None else ''})", ATOM
         case MatchNumber():
-            return "MATCH_NUMBER()", _ATOM
+            return "MATCH_NUMBER()", ATOM
         case At():
-            return _at(node), _ATOM
+            return _at(node), ATOM
         case RowAggregate(function, arguments, variables, distinct, final):
             listed = ", ".join(_text(argument, variables)[0] for argument in arguments)
             if not arguments:
                 listed = "*" if variables is None else f"{_named(variables)}.*"
-            return f"{'FINAL ' * final}{function}({'DISTINCT ' * distinct}{listed})", _ATOM
+            return f"{'FINAL ' * final}{function}({'DISTINCT ' * distinct}{listed})", ATOM
         case Cast(argument, type_, tries):
-            return f"{'TRY_' * tries}CAST({_text(argument, inside)[0]} AS {type_})", _ATOM
+            return f"{'TRY_' * tries}CAST({_text(argument, inside)[0]} AS {type_})", ATOM
         case Choose(branches, otherwise):
             whens = "".join(f" WHEN {_text(b.condition, inside)[0]} THEN {_text(b.value, inside)[0]}" for b in branches)
             default = "" if otherwise == Constant(None) else f" ELSE {_text(otherwise, inside)[0]}"
-            return f"CASE{whens}{default} END", _ATOM
+            return f"CASE{whens}{default} END", ATOM
         case RowCall(function, arguments):
             return _call(function, arguments, inside)
     raise AssertionError(f"not a row expression: {node!r}")
@@ -194,38 +181,15 @@ def _named(variables: Variables) -> str:
     return variable_text(variables[0]) if len(variables) == 1 else f"({' or '.join(map(variable_text, variables))})"
 
 
-def _call(function: str, arguments: tuple[RowExpression, ...], inside: Variables) -> tuple[str, int]:
-    if function in _SUFFIXES:
-        return f"{_bound(arguments[0], _ADD, inside)} {_SUFFIXES[function]}", _COMPARE
-    if function == "not":
-        return f"NOT {_bound(arguments[0], _NOT, inside)}", _NOT
-    if function == "negate":
-        return f"-{_bound(arguments[0], _NEGATE, inside)}", _NEGATE
-    if function == "in":
-        listed = ", ".join(_text(item, inside)[0] for item in arguments[1:])
-        return f"{_bound(arguments[0], _ADD, inside)} IN ({listed})", _COMPARE
-    if function in ("like", "ilike", "rlike"):
-        texts = [_bound(argument, _ADD, inside) for argument in arguments]
-        return f"{texts[0]} {function.upper()} {' ESCAPE '.join(texts[1:])}", _COMPARE
-    if function in _LEVELS and len(arguments) >= 2:
-        level = _LEVELS[function]
-        left = _ADD if level == _COMPARE else level
-        first = _bound(arguments[0], left, inside)
-        others = [_bound(argument, left + (level >= _ADD), inside) for argument in arguments[1:]]
-        return f" {function.upper()} ".join([first, *others]), level
-    texts = [_text(argument, inside)[0] for argument in arguments]
-    if function == "array":
-        return f"ARRAY[{', '.join(texts)}]", _ATOM
-    if function == "[]":
-        return f"{_bound(arguments[0], _ATOM, inside)}[{texts[1]}]", _ATOM
+def _call(function: str, arguments: tuple[RowExpression, ...], inside: Variables) -> BoundText:
+    parts = [_text(argument, inside) for argument in arguments]
+    operation = operation_text(function, parts, nests=False)
+    if operation is not None:
+        return operation
+    texts = [text for text, _ in parts]
     if function == ".":
-        return f"{texts[0]}.{texts[1].strip(chr(39))}", _ATOM
-    return f"{function}({', '.join(texts)})", _ATOM
-
-
-def _bound(node: RowExpression, level: int, inside: Variables) -> str:
-    text, binds = _text(node, inside)
-    return text if binds >= level else f"({text})"
+        return f"{texts[0]}.{texts[1].strip(chr(39))}", ATOM
+    return f"{function}({', '.join(texts)})", ATOM
 
 
 def _constant(value: object, kind: str) -> str:
@@ -238,6 +202,6 @@ def _constant(value: object, kind: str) -> str:
     if kind == "interval year to month":
         return f"INTERVAL '{value}' MONTH"
     if isinstance(value, str):
-        text = "'" + value.replace("'", "''") + "'"
+        text = quoted(value, "'")
         return f"{kind.upper()} {text}" if kind else text
     return repr(value) if isinstance(value, float) else str(value)

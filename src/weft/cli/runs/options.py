@@ -65,14 +65,6 @@ MaxAhead = Annotated[
     float,
     typer.Option(min=0, metavar="SECONDS", help="Reject events that are further ahead of the clock; `inf`: none."),
 ]
-MaxJump = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        metavar="SECONDS",
-        help="How far an event may be ahead before time waits for others to confirm it; `inf`: any.",
-    ),
-]
 Rate = Annotated[
     list[str] | None,
     typer.Option(
@@ -96,6 +88,7 @@ Rejects = Annotated[
         metavar="DIR", help="Where late and unreadable events go; else SINK/rejects, or in DIR/rejects of --checkpoint."
     ),
 ]
+Positions = Annotated[bool, typer.Option("--positions", help="Write positions and bindings of matches, too.")]
 Name = Annotated[str | None, typer.Option(metavar="NAME", help="Register it, for `weft list`, `show` and `stop`.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Start it in the background; needs --name.")]
 Listen = Annotated[
@@ -138,10 +131,11 @@ class TransferOptions:
     rate: Rate = None
     settle: Settle = 0.0
     max_ahead: MaxAhead = 86_400.0
-    max_jump: MaxJump = 43_200.0
+    max_jump: options.MaxJump = 43_200.0
     strategy: options.Strategy = None
     lanes: options.Lanes = None
     partitions: Partitions = None
+    positions: Positions = False
     kafka: Kafka = None
     packages: Packages = None
     jars: Jars = None

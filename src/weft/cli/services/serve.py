@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,6 +15,7 @@ from weft.cli.grouping import grouped
 from weft.errors import UsageError
 from weft.optimizer.pipeline import Choices
 from weft.runtime.lanes.sharing import Sharing
+from weft.runtime.options import Arrival, Options
 from weft.serve.journal import Sync
 from weft.serve.permissions import Tokens, read_tokens
 from weft.serve.places import PlaceConnections
@@ -78,9 +79,14 @@ class Keeping:
 class ServeWork:
     """How the work is done, and what it may take."""
 
+    strategy: Annotated[
+        Literal["key", "query"] | None,
+        typer.Option(help="How lanes share the work: by key where queries have one (the default), or whole queries."),
+    ] = None
     lanes: options.Lanes = None
     threads: options.Threads = None
     budget: options.Budgets = None
+    max_jump: options.MaxJump = 43_200.0
     allow_sinks: Annotated[
         bool, typer.Option("--allow-sinks", help="Let programs write outside their folders, and call functions.")
     ] = False
@@ -110,7 +116,7 @@ def serve_program(
     """
     endpoint = where.endpoint
     program = texts.compiled(texts.paths) if texts.paths or texts.queries else None
-    sharing = Sharing(lanes=work.lanes, threads=work.threads)
+    sharing = Sharing(work.strategy, work.lanes, work.threads)
     chosen = optimising.choices if program is None else optimising.chosen_for(program)
     settings = _settings(names, keeping, work, sharing, chosen)
     opened = listen(endpoint)
@@ -131,16 +137,15 @@ def _settings(
     names: options.EventNames, keeping: Keeping, work: ServeWork, sharing: Sharing, chosen: Choices
 ) -> ServerSettings:
     return ServerSettings(
-        time=names.time,
-        type=names.type_,
-        order=tuple(names.order or ()),
-        key=tuple(names.key or ()),
+        Options(
+            names.columns,
+            Arrival(max_jump=work.max_jump),
+            sharing,
+            chosen,
+            options.limits_of(work.budget, None),
+        ),
         state=keeping.state,
         sync=keeping.sync,
-        threads=sharing.threads,
-        lanes=sharing.number,
-        choices=chosen,
-        limits=options.limits_of(work.budget, None),
         log=keeping.log,
         queue_bytes=keeping.queue * MiB,
         body_bytes=keeping.body * MiB,
@@ -157,5 +162,8 @@ def _tell(service: Service, program: Program | None) -> None:
             f"the state has {running.events:,} events; {service.replayed:,} records of its journal were done again",
             err=True,
         )
+    sharing = service.settings.options.sharing
+    if (sharing.number or sharing.threads or running.lanes) != running.lanes:
+        say(f"the state keeps its number of lanes, {running.lanes}: a new --state takes another one", err=True)
     if service.change is not None and program is not None and running.events:
         say(service.change, err=True)

@@ -26,6 +26,7 @@ EXTRAS = {
     "serve": "fastapi",
     "sql": "duckdb",
     "plot": "matplotlib",
+    "kafka": "kafka-python",
 }  # a package that each brings
 PORTS = {8765: "weft web", 8787: "weft serve"}
 
@@ -52,7 +53,7 @@ def doctor(
             say_json(check._asdict())
         else:
             mark = {True: "ok  ", False: "FAIL", None: "-   "}[check.good]
-            say(f"{mark} {check.name:<10} {check.found}{f'  ->  {check.cure}' if check.cure else ''}")
+            say(f"{mark} {check.name:<11} {check.found}{f'  ->  {check.cure}' if check.cure else ''}")
     wrong = sum(check.good is False for check in checks)
     if not as_json:
         say(f"\n{wrong} problem{'s' * (wrong != 1)}" if wrong else "\neverything that weft needs is installed")

@@ -8,10 +8,10 @@ on where it stopped.
 from __future__ import annotations
 
 from weft.kernels.automaton.best import emit_best
-from weft.kernels.automaton.conditions import Conditions, Cuts
+from weft.kernels.automaton.conditions import Cuts
 from weft.kernels.automaton.counting import Counts, count_paths
 from weft.kernels.automaton.enumerate import OPEN, enumerate_matches
-from weft.kernels.automaton.filtered import enumerate_filtered
+from weft.kernels.automaton.filtered import Tested, Wanted, enumerate_filtered
 from weft.kernels.automaton.maximal import begin_again, keep_maximal
 from weft.kernels.automaton.ranks import Ranks, begin_share, end_share
 from weft.kernels.automaton.tecs import (
@@ -41,7 +41,6 @@ from weft.kernels.automaton.tecs import (
 )
 from weft.kernels.automaton.update import update
 from weft.kernels.jit import bare_kernel, device_no_refcount, kernel
-from weft.kernels.machine.machine import Machine
 from weft.kernels.memory.room import lend
 
 UPDATING, ENUMERATING = 0, 1  # PHASE
@@ -161,15 +160,13 @@ def advance_filtered(
     control: Int64s,
     cuts: Cuts,
     path: Path,
-    conditions: Conditions,
-    machine: Machine,
-    counting: bool,
-    maximal: bool,
-    most: int,
+    tested: Tested,
+    wanted: Wanted,
     ranks: Ranks,
 ) -> int:
     """All matches that satisfy conditions over several events, or the maximal ones of each event, or a lane's share."""
-    lend(conditions.room, 0, machine)
+    conditions = tested.conditions
+    lend(conditions.room, 0, tested.machine)
     while True:
         answer = _go_on(tables, state, batch, control, cuts)
         if answer != FINAL_EVENT:
@@ -179,10 +176,8 @@ def advance_filtered(
         answer = begin_share(state, control, ranks, horizon)
         if answer != DONE:
             return answer
-        answer = enumerate_filtered(
-            state, batch, output, control, conditions, path, event, horizon, counting, maximal, most, ranks
-        )
-        if maximal:
+        answer = enumerate_filtered(state, batch, output, control, conditions, path, event, horizon, wanted, ranks)
+        if wanted.maximal:
             _choose(answer, output, control)
         if answer != DONE:
             return answer

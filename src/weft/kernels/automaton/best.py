@@ -7,6 +7,8 @@ runs of its `next` continues it. NEXT, LAST and ANY keep one, LIMIT n keeps n.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from weft.kernels.automaton.tecs import (
@@ -168,7 +170,7 @@ def emit_best(state: State, batch: Batch, output: Output, control: Int64s, best:
                 begin[entry], ranks[entry] = node_b, rank_b
                 b += 1
         counts[i] = a + b
-    answer = _emit_finals(state, batch, output, control, best, begin, ranks, counts, one, two, event)
+    answer = _emit_finals(state, batch, output, control, best, BestRuns(begin, ranks, counts), one, two, event)
     for i in range(ids.size):
         best.numbers[ids[i] & mask] = -1
     return answer
@@ -200,6 +202,14 @@ def _final_run(
     return length, state.nodes[(first & mask) << 2] >> LABEL_BITS, state.starts[first & mask]
 
 
+class BestRuns(NamedTuple):
+    """The best runs of each node: where they begin, their ranks there, and how many there are."""
+
+    begin: Int64s
+    ranks: Int32s
+    counts: Int32s
+
+
 @device
 def _emit_finals(
     state: State,
@@ -207,14 +217,13 @@ def _emit_finals(
     output: Output,
     control: Int64s,
     best: Best,
-    begin: Int64s,
-    ranks: Int32s,
-    counts: Int32s,
+    runs: BestRuns,
     one: Int64s,
     two: Int64s,
     event: int,
 ) -> int:
     """Write the best of all final sets; FLUSH, with nothing written, when a buffer is full."""
+    begin, ranks, counts = runs
     mask = state.starts.size - 1
     finals = control[FINALS]
     used_up = np.zeros(finals, np.int32)

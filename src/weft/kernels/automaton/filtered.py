@@ -7,6 +7,8 @@ The walk goes backwards, so along a slot's chain positions rise.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from weft.kernels.automaton.conditions import (
     AGAINST_LAST,
     AGAINST_NEXT,
@@ -45,7 +47,7 @@ from weft.kernels.automaton.tecs import (
     State,
 )
 from weft.kernels.jit import device_no_refcount
-from weft.kernels.machine.machine import holds
+from weft.kernels.machine.machine import Machine, holds
 from weft.kernels.machine.tagged import MISSING, VALUE
 
 PAUSE_AFTER_NODES = 1 << 20  # nodes that are visited before it pauses: some hundredths of a second
@@ -84,6 +86,24 @@ def is_same_event(word: int, other: int) -> bool:
     return bool(word >> LABEL_BITS == other >> LABEL_BITS and other & LABEL_MASK < BARE)
 
 
+class Tested(NamedTuple):
+    """Conditions over several events, and the machine that evaluates them."""
+
+    conditions: Conditions
+    machine: Machine
+
+
+class Wanted(NamedTuple):
+    """What is enumerated: matches are only counted; those that others extend to earlier events are left out.
+
+    It pauses after `most` nodes.
+    """
+
+    counting: bool
+    maximal: bool
+    most: int
+
+
 @device_no_refcount
 def enumerate_filtered(
     state: State,
@@ -94,16 +114,14 @@ def enumerate_filtered(
     path: Path,
     event: int,
     horizon: int,
-    counting: bool,
-    maximal: bool,
-    most: int,
+    wanted: Wanted,
     ranks: Ranks,
 ) -> int:
     """Resume the enumeration of the final sets of an event; return DONE, FLUSH, DEEPER or PAUSE.
 
-    It pauses after `most` nodes. With `maximal`, a match is omitted when another one extends it to earlier events. With
-    a share, only the parts assigned to it are enumerated.
+    With a share, only the parts assigned to it are enumerated.
     """
+    counting, maximal, most = wanted.counting, wanted.maximal, wanted.most
     nodes, run_starts, finals, stack, stored = state.nodes, state.starts, state.finals, state.stack, state.payload
     words, kept, latest, earlier = path.words, path.payload, path.latest, path.earlier
     label_slots_at, label_slots, slow = conditions.label_slots_at, conditions.label_slots, conditions.slow

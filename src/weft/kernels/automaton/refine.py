@@ -5,12 +5,13 @@ A candidate becomes a match graph of one path, so that conditions are tested by 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.automaton.conditions import Conditions
 from weft.kernels.automaton.enumerate import OPEN
-from weft.kernels.automaton.filtered import enumerate_filtered
+from weft.kernels.automaton.filtered import Tested, Wanted, enumerate_filtered
 from weft.kernels.automaton.ranks import Ranks
 from weft.kernels.automaton.tecs import (
     BOTTOM,
@@ -32,33 +33,35 @@ from weft.kernels.automaton.tecs import (
     State,
 )
 from weft.kernels.jit import bare_kernel
-from weft.kernels.machine.machine import Machine
 from weft.kernels.memory.room import lend
 
 WHOLE = 1 << 62  # nodes: it never pauses
 
 
+class CandidateSets(NamedTuple):
+    """Candidates as arrays: the events of candidate c are those from `offsets[c]` to `offsets[c + 1]`."""
+
+    offsets: Int64s
+    rows: Int64s  # of `values`: what conditions read of an event
+    labels: Int32s
+    values: Int64s
+    keeps: npt.NDArray[np.bool_]
+
+
 @bare_kernel
 def refine(
-    offsets: Int64s,
-    rows: Int64s,
-    labels: Int32s,
-    values: Int64s,
-    keeps: npt.NDArray[np.bool_],
+    candidates: CandidateSets,
     state: State,
     batch: Batch,
     output: Output,
     control: Int64s,
     path: Path,
-    conditions: Conditions,
-    machine: Machine,
+    tested: Tested,
     ranks: Ranks,
 ) -> int:
-    """Say of the candidates from control[EVENT] on whether conditions hold: DONE, or DEEPER when one is too long.
-
-    The k-th event of a candidate is marked with labels[k], and what conditions read of it is a row of `values`.
-    """
-    lend(conditions.room, 0, machine)
+    """Say of the candidates from control[EVENT] on whether conditions hold: DONE, or DEEPER when one is too long."""
+    offsets, rows, labels, values, keeps = candidates
+    lend(tested.conditions.room, 0, tested.machine)
     width, mask = batch.payload.size, state.starts.size - 1
     for candidate in range(control[EVENT], keeps.size):
         begin, size = offsets[candidate], offsets[candidate + 1] - offsets[candidate]
@@ -79,7 +82,8 @@ def refine(
         state.finals[1] = size - 1 if size > 1 else BOTTOM
         control[TAIL], control[FINALS] = 1, 1
         control[FINAL], control[STACK], control[CURRENT], control[EMITTED] = 0, 0, OPEN, 0
-        answer = enumerate_filtered(state, batch, output, control, conditions, path, 0, 0, True, False, WHOLE, ranks)
+        wanted = Wanted(True, False, WHOLE)
+        answer = enumerate_filtered(state, batch, output, control, tested.conditions, path, 0, 0, wanted, ranks)
         if answer != DONE:
             control[EVENT] = candidate
             return answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -107,19 +107,31 @@ def _has_room(
     return bool(made <= room and found <= room_out)
 
 
+class KeyedEvents(NamedTuple):
+    """Events as arrays, each with its letter and the slot of its key."""
+
+    letters: Int32s
+    slots: Int32s
+    starts: Read[Int64s]
+    ends: Read[Int64s]
+
+
+class PartialMatches(NamedTuple):
+    """What waits: the first entry of each key and step, all entries, and control words."""
+
+    heads: Int64s
+    entries: Int64s
+    control: Int64s
+
+
 @bare_kernel
 def follow_keys(
     steps: Int64s,
     of_letters: Int64s,
-    letters: Int32s,
-    slots: Int32s,
-    starts: Read[Int64s],
-    ends: Read[Int64s],
+    given: KeyedEvents,
     begin: int,
     first: int,
-    heads: Int64s,
-    entries: Int64s,
-    control: Int64s,
+    waiting: PartialMatches,
     kept: Mask,
     out: Int64s,
     patience: int,
@@ -131,6 +143,8 @@ def follow_keys(
     `kept` marks those that an entry or a match has; these have numbers from `first` on. The bits of an event: which
     steps take it, for which steps it has what is needed, and whether it is unwanted (in chains of two).
     """
+    letters, slots, starts, ends = given
+    heads, entries, control = waiting
     count, last = len(letters), len(steps) // STEP - 1
     width = EVENTS + last
     far = len(heads) > FAR

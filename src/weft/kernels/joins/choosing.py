@@ -5,6 +5,8 @@ Letters are those of several groups of predicates, one group after the other.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,18 +34,30 @@ def count_letters(letters: Int32s, total: int, begin: int, end: int, bases: Int6
             counts[base + letters[i]] += 1
 
 
+class LetterTakers(NamedTuple):
+    """Letters of a part of `total` events, from `begin` on; what is known of each from its group's base on; takers."""
+
+    letters: Int32s
+    total: int
+    begin: int
+    bases: Int64s
+    known: Int64s
+    takers: Int64s
+
+
+class EventTimes(NamedTuple):
+    """Events as arrays."""
+
+    positions: Read[Int64s]
+    starts: Read[Int64s]
+    ends: Read[Int64s]
+
+
 @bare_kernel
 def choose(
-    letters: Int32s,
-    total: int,
-    begin: int,
-    bases: Int64s,
-    known: Int64s,
-    takers: Int64s,
+    by: LetterTakers,
     kept: Mask,
-    positions: Read[Int64s],
-    starts: Read[Int64s],
-    ends: Read[Int64s],
+    times: EventTimes,
     first: int,
     events: Int64s,
     relevant: Int64s,
@@ -55,6 +69,8 @@ def choose(
     `places` say where in `chosen` the numbers go that each takes. How many events were written. Types come in no order
     that a processor could foresee, so what is not wanted is written too, and then written over.
     """
+    letters, total, begin, bases, known, takers = by
+    positions, starts, ends = times
     count = np.int64(0)
     for i in range(len(kept)):
         truths, is_wanted = np.int64(0), np.int64(kept[i])

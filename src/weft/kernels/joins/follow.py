@@ -91,10 +91,9 @@ def _look_ahead(
     facts: Facts,
     rows: Int64s,
     slots: Int64s,
-    rights: Int64s,
+    inputs: Inputs,
     at: Any,
     known: Any,
-    count: int,
     ahead: Int64s,
     entries: Int64s,
     table: Int64s,
@@ -104,6 +103,7 @@ def _look_ahead(
     Return how many keys were noted; 0 means no key.
     """
     far = len(table) > FAR
+    rights, count = inputs.rights, inputs.right_count
     while known < count and known < at + AHEAD:
         has, word = key_of(key, 1, facts.values, facts.width, rows, slots, rights[known])
         ahead[known % AHEAD] = np.int64(word | np.uint64(1)) if has else 0
@@ -208,7 +208,7 @@ def _take(
                     return MORE_GROUP
                 _put_by_history(rows, events, rights, here, end, ordered)
             control[GROUP], control[GROUP_END] = here, end
-        known = _look_ahead(key, facts, rows, slots, rights, here, known, right_count, ahead, entries, table)
+        known = _look_ahead(key, facts, rows, slots, inputs, here, known, ahead, entries, table)
         nth = here - control[GROUP]
         by_history = pick == NEXT_ONES and control[GROUP_END] - control[GROUP] > 1
         right, has, word = rights[here], ahead[here % AHEAD] != 0, np.uint64(ahead[here % AHEAD])

@@ -142,6 +142,16 @@ def _advanced(reach: Int64s, at: int, end: int, item: int, first: int) -> int:
     return at + item
 
 
+class Iterated(NamedTuple):
+    """The members so far, and which first members reach each of them.
+
+    An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are in order.
+    """
+
+    members: Int64s
+    reach: Int64s
+
+
 @kernel
 def sequences(
     asked: Asked,
@@ -153,22 +163,21 @@ def sequences(
     control: Int64s,
     buckets: Buckets,
     out: Int64s,
-    members: Int64s,
-    reach: Int64s,
+    iterated: Iterated,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Take the members that end before a bound.
 
     When its STEPS_LEFT is at an end, there may be more: called again it resumes.
-    An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are in order.
     """
-    lent_rows, lent_slots, lent_out, lent_members, lent_reach = memory.rows, memory.slots, out, members, reach
+    lent_rows, lent_slots, lent_out = memory.rows, memory.slots, out
+    lent_members, lent_reach = iterated
     lent_entries, lent_table, lent_store = buckets
     parameters, tests, where, _, _, key, spec = borrow_asked(asked)
     rows, slots, arena, events = borrow_memory(memory)
     given, count_given, _, _, bound = borrow_inputs(inputs)
     entries, table, store = borrowed(lent_entries), borrowed(lent_table), borrowed(lent_store)
     out, control, allowed = borrowed(out), borrowed(control), borrowed(allowed)
-    members, reach = borrowed(members), borrowed(reach)
+    members, reach = borrowed(lent_members), borrowed(lent_reach)
     facts = borrow(facts)
     values, width = facts.values, facts.width
     lengths, open_ended, span = parameters[LENGTHS], parameters[OPEN_ENDED] != 0, parameters[SPAN]

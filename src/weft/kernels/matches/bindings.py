@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,6 +30,16 @@ def take_lists(
         for place in range(offsets[rows[row]], offsets[rows[row] + 1]):
             taken[at], taken_labels[at] = positions[place], labels[place]
             at += 1
+
+
+class LabelledPositions(NamedTuple):
+    """Positions with their labels, the names of each label, and the entry of each name."""
+
+    positions: Int64s
+    labels: Int32s
+    label_offsets: Int64s
+    label_names: Int32s
+    entry_of: Int64s
 
 
 @bare_kernel
@@ -67,19 +79,8 @@ def bind(
                 put += 1
         if not is_grouped:
             value_offsets[first] = begin
-            _group(
-                offsets[match],
-                offsets[match + 1],
-                positions,
-                labels,
-                label_offsets,
-                label_names,
-                entry_of,
-                first,
-                entry,
-                value_offsets,
-                values,
-            )
+            bound = LabelledPositions(positions, labels, label_offsets, label_names, entry_of)
+            _group(offsets[match], offsets[match + 1], bound, first, entry, value_offsets, values)
         entry_offsets[match + 1] = entry
     value_offsets[entry] = put
     return entry
@@ -89,17 +90,14 @@ def bind(
 def _group(
     begin: int,
     end: int,
-    positions: Int64s,
-    labels: Int32s,
-    label_offsets: Int64s,
-    label_names: Int32s,
-    entry_of: Int64s,
+    bound: LabelledPositions,
     first: int,
     last: int,
     value_offsets: Int32s,
     values: Int64s,
 ) -> None:
     """Write the positions of a match again, variable by variable: counted, then filled in from the end."""
+    positions, labels, label_offsets, label_names, entry_of = bound
     for entry in range(first, last):
         value_offsets[entry + 1] = 0
     for at in range(begin, end):

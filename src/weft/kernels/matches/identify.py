@@ -5,6 +5,8 @@ The same match has the same id in every process, on every engine and after every
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -61,18 +63,28 @@ def rank_events(words: Read[UInt64s], alike: Read[Int64s], ranks: Int64s) -> Non
         ranks[event] = rank
 
 
+class MatchParts(NamedTuple):
+    """Matches as arrays: the events of match m are those from `offsets[m]` to `offsets[m + 1]`.
+
+    `events` are places among the identities of events. `lasts`, if not empty, are those of the events at which matches
+    end: they count where the match is not made of them. `keys`, if not empty, are words that tell absences apart.
+    """
+
+    queries: Read[Int32s]
+    starts: Read[Int64s]
+    ends: Read[Int64s]
+    offsets: Read[Int64s]
+    events: Read[Int64s]
+    labels: Read[Int32s]
+    lasts: Read[Int64s]
+    keys: Read[UInt64s]
+
+
 @bare_kernel
 def identify(
     seeds: UInt64s,
-    queries: Read[Int32s],
-    starts: Read[Int64s],
-    ends: Read[Int64s],
-    offsets: Read[Int64s],
-    events: Read[Int64s],
-    labels: Read[Int32s],
+    matches: MatchParts,
     label_words: UInt64s,
-    lasts: Read[Int64s],
-    keys: Read[UInt64s],
     event_high: Read[UInt64s],
     event_low: Read[UInt64s],
     high: UInt64s,
@@ -80,11 +92,11 @@ def identify(
 ) -> None:
     """Fill `high` and `low` with the two halves of each match's id.
 
-    `events` are places in the identities `event_high` and `event_low`. `lasts`, if not empty, are those of the events
-    at which matches end: they count where the match is not made of them. `keys`, if not empty, are words that tell
-    absences apart. `seeds` holds two words made from the name of each query, `label_words[l]` one word made from
-    the names of label l. The order of events does not matter, since their identities have their times.
+    `event_high` and `event_low` are the identities of events. `seeds` holds two words made from the name of each query,
+    `label_words[l]` one word made from the names of label l. The order of events does not matter, since their
+    identities have their times.
     """
+    queries, starts, ends, offsets, events, labels, lasts, keys = matches
     for match in range(len(high)):
         begin, end = offsets[match], offsets[match + 1]
         last_high, last_low = np.uint64(0), np.uint64(0)

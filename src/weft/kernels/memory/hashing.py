@@ -5,7 +5,7 @@ A hash is a function of the value alone: the same in every process, on every run
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +123,20 @@ def _same_bytes(data: Bytes, start: np.uint64, pool: Bytes, place: np.uint64, le
     return True
 
 
+class TextPool(NamedTuple):
+    """Texts by id, and a table to find them.
+
+    `slot_entry` is id + 1 in the high half (0: empty slot) and the length in the low half. `state` is the number
+    of texts, whether unknown ones are added, and the largest number of texts.
+    """
+
+    slot_key: Uint64s
+    slot_entry: Uint64s
+    pool: Bytes
+    pool_offsets: Int64s
+    state: Int64s
+
+
 @bare_kernel
 def find_texts(
     offsets: Read[Int32s],
@@ -130,18 +144,14 @@ def find_texts(
     bits: Read[Bytes],
     bit_offset: int,
     first: int,
-    slot_key: Uint64s,
-    slot_entry: Uint64s,
-    pool: Bytes,
-    pool_offsets: Int64s,
-    state: Int64s,
+    texts: TextPool,
     ids: Int32s,
 ) -> np.int64:
     """The id of each text in an open-addressing table; returns the row where room ran out, or the number of rows.
 
-    `slot_entry` is id + 1 in the high half (0: empty slot) and the length in the low half. `state` is the number
-    of texts, whether unknown ones are added, and the largest number of texts. `bits` empty: there are no nulls.
+    `bits` empty: there are no nulls.
     """
+    slot_key, slot_entry, pool, pool_offsets, state = texts
     mask = np.uint64(len(slot_key) - 1)
     shift = np.uint64(65) - np.uint64(_bits(len(slot_key)))
     size = np.uint64(len(data))

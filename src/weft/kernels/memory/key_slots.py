@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from weft.kernels.jit import bare_kernel
@@ -12,27 +14,27 @@ AHEAD = np.uint64(12)  # rows whose places are fetched before it is their turn
 PAGE_BITS = 12  # slots per page of a snapshot, as a power of two
 
 
-@bare_kernel
-def find_keys(
-    has: Bytes,
-    first: Uint64s,
-    second: Uint64s,
-    row: int,
-    table: Uint64s,
-    slot_first: Uint64s,
-    slot_second: Uint64s,
-    live: Bytes,
-    free: Int32s,
-    changed: Bytes,
-    state: Int64s,
-    slots: Int32s,
-) -> np.int64:
-    """The slot of each row's key, a new one for a new key; returns the row where room ran out, or the number of rows.
+class KeyTable(NamedTuple):
+    """The keys that have slots, and the slots.
 
     An entry of the table is two words: the second hash; the high half of the first hash and the slot + 1 (0: empty).
     Its place is by the low half of the first hash. `state` is the number of slots ever used, how many of them are
     in `free`, and the most slots there is room for. `changed` marks pages of slots.
     """
+
+    table: Uint64s
+    first: Uint64s
+    second: Uint64s
+    live: Bytes
+    free: Int32s
+    changed: Bytes
+    state: Int64s
+
+
+@bare_kernel
+def find_keys(has: Bytes, first: Uint64s, second: Uint64s, row: int, keys: KeyTable, slots: Int32s) -> np.int64:
+    """Find the slot of each row's key, a new one for a new key; return the row where room ran out, or how many rows."""
+    table, free, state = keys.table, keys.free, keys.state
     mask = np.uint64(len(table) // 2 - 1)
     for i in range(np.uint64(row), np.uint64(len(has))):
         if i + AHEAD < np.uint64(len(has)):
@@ -59,8 +61,8 @@ def find_keys(
             table[place] = b
             entry = high | np.uint64(slot + 1)
             table[place + np.uint64(1)] = entry
-            slot_first[slot], slot_second[slot], live[slot] = a, b, 1
-            changed[slot >> PAGE_BITS] = 1
+            keys.first[slot], keys.second[slot], keys.live[slot] = a, b, 1
+            keys.changed[slot >> PAGE_BITS] = 1
         slots[i] = np.int32(entry & LOW) - np.int32(1)
     return np.int64(len(has))
 
@@ -81,16 +83,9 @@ def place_keys(slot_first: Uint64s, slot_second: Uint64s, live: Bytes, count: in
 
 
 @bare_kernel
-def release_keys(
-    slots: Int32s,
-    table: Uint64s,
-    slot_first: Uint64s,
-    live: Bytes,
-    free: Int32s,
-    changed: Bytes,
-    state: Int64s,
-) -> None:
+def release_keys(slots: Int32s, keys: KeyTable) -> None:
     """Forget the keys of these slots. Later entries of a run of the table move up, so that probes still find them."""
+    table, slot_first, live, state = keys.table, keys.first, keys.live, keys.state
     mask = np.uint64(len(table) // 2 - 1)
     two, one = np.uint64(2), np.uint64(1)
     for i in range(np.uint64(len(slots))):
@@ -110,6 +105,6 @@ def release_keys(
             place = (place + one) & mask
         table[two * hole + one] = np.uint64(0)
         live[slot] = 0
-        changed[slot >> PAGE_BITS] = 1
-        free[state[1]] = slot
+        keys.changed[slot >> PAGE_BITS] = 1
+        keys.free[state[1]] = slot
         state[1] += 1

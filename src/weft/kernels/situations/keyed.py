@@ -273,7 +273,6 @@ def _walk(kept: int, control: Int64s, rows: Rows, current: Int32s, sets: Sets) -
 def _complete(
     event: int,
     base: int,
-    kept: int,
     events: Events,
     query: Query,
     control: Int64s,
@@ -284,6 +283,7 @@ def _complete(
     counting: bool,
 ) -> bool:
     """Write out, or count, the sets that an event completes; False: there is no more room."""
+    kept = len(query.consumes) - 1
     own, start, each = len(rows.next) - 1, events.starts[event], query.picks[0] == EACH
     if control[DEPTH] < 0:
         if not each and not counting and control[FOUND] == len(sets.starts):
@@ -334,7 +334,7 @@ def advance_sequences(
                 if not _keep(event, base, events, control, chains, rows):
                     return GROW
             else:
-                if not _complete(event, base, kept, events, query, control, chains, rows, search, sets, counting):
+                if not _complete(event, base, events, query, control, chains, rows, search, sets, counting):
                     return FULL
                 if consumes:
                     _free_consumed(base, kept, control, chains, rows)

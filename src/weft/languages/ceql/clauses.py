@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf
 
 from weft.algebra.query import Window
 from weft.errors import did_you_mean
@@ -79,7 +80,20 @@ def _attribute_window(clause: syntax.Within, name: syntax.Name, scope: CeqlScope
     if kinds and not any(family == "number" for family in kinds):
         message = f"a window needs numbers, and {name.text!r} is a {' or a '.join(sorted(kinds))}"
         findings.error("type-mismatch", message, name.span)
-    return Window("attribute", clause.amount or 0, name.text)
+    return Window("attribute", clause.amount or 0, name.text, _jump(clause, findings))
+
+
+def _jump(clause: syntax.Within, findings: Findings) -> int | float | None:
+    """By how much a value may be above all before it without being doubted; infinite: by any amount."""
+    jump = clause.jump
+    if isinstance(jump, syntax.Name):
+        if jump.text.upper() == "ANY":
+            return inf
+        findings.error("bad-window", f"{jump.text!r} is no jump", jump.span, "write JUMP 1000, or JUMP ANY")
+        return None
+    if jump is not None and jump < 0:
+        findings.error("bad-window", "a jump cannot be negative", clause.span, "write JUMP 1000, or JUMP ANY")
+    return jump
 
 
 def _event_window(clause: syntax.Within, findings: Findings) -> Window | None:

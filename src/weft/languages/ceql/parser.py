@@ -170,8 +170,10 @@ class _Nodes(ExpressionRules):
         return syntax.Within(tuple(spans), span=from_to(word, spans[-1]))
 
     def within_attribute(self, children: list[Child]) -> syntax.Within:
-        word, amount, name, close = children
-        return syntax.Within(amount=amount[0], attribute=self.name_of(name), span=from_to(word, close))
+        word, amount, name, close, _, jump = children
+        most = jump if jump is None else self.name_of(jump) if isinstance(jump, Token) else jump[0]
+        last = close if jump is None else jump if isinstance(jump, Token) else jump[1]
+        return syntax.Within(amount=amount[0], attribute=self.name_of(name), jump=most, span=from_to(word, last))
 
     def span_part(self, children: list[Child]) -> syntax.Amount:
         (amount, first), unit = children
@@ -196,7 +198,9 @@ class _Nodes(ExpressionRules):
 
     def signed(self, children: list[Child]) -> tuple[int | float, Token]:
         minus, number = children
-        return (-number_of(number), minus) if minus else (number_of(number), number)
+        if not minus:
+            return number_of(number), number
+        return -number_of(number), Token("NUMBER", f"-{number}", minus.start_pos, end_pos=number.end_pos)
 
     # formulas
 

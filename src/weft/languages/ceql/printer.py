@@ -69,9 +69,10 @@ def _clause(clause: syntax.SyntaxNode) -> str:
     match clause:
         case syntax.Partition(parts):
             return "PARTITION BY " + ", ".join(f"[{_names(part)}]" for part in parts)
-        case syntax.Within(spans, amount, attribute):
+        case syntax.Within(spans, amount, attribute, jump):
             if attribute is not None and amount is not None:
-                return f"WITHIN {amount!r} [{_name(attribute)}]"
+                most = jump.text if isinstance(jump, syntax.Name) else repr(jump)
+                return f"WITHIN {amount!r} [{_name(attribute)}]" + ("" if jump is None else f" JUMP {most}")
             return f"WITHIN {_spans(spans)}"
         case syntax.Session(spans):
             return f"SESSION {_spans(spans)}"

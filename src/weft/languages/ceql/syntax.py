@@ -227,11 +227,12 @@ class Amount(SyntaxNode):
 
 @dataclass(frozen=True)
 class Within(SyntaxNode):
-    """`WITHIN` and its spans, or `WITHIN amount [attribute]`."""
+    """`WITHIN` and its spans, or `WITHIN amount [attribute]`, perhaps with `JUMP` and a number or a word."""
 
     spans: tuple[Amount, ...] = ()
     amount: int | float | None = None
     attribute: Name | None = None
+    jump: int | float | Name | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ from weft.algebra import predicates as algebra
 from weft.algebra.terms import conjuncts
 from weft.errors import did_you_mean
 from weft.languages import syntax as expressions
-from weft.languages.conditions import UNKNOWN, ConditionLowering, Families, Typed
+from weft.languages.conditions import UNKNOWN, ConditionLowering, Families, Typed, say
+from weft.languages.epn import syntax
+from weft.languages.epn.functions import FUNCTIONS, open_calls, unfolded
 from weft.languages.epn.scope import EpnScope
 from weft.languages.findings import Findings
 from weft.languages.syntax import Name
@@ -36,6 +38,45 @@ class EpnConditions(ConditionLowering):
             return UNKNOWN
         families = self._scope.families(node.variable.text, node.attribute, self.findings)
         return Typed(algebra.Attribute(node.attribute.text, node.variable.text), families)
+
+    def comparison(self, node: expressions.Comparison) -> algebra.Predicate:
+        """`left operator right`, where a function of several events stands alone on one side."""
+        found = super().comparison(node)
+        assert isinstance(found, algebra.Comparison)
+        plain = unfolded(found)
+        for call in open_calls(plain)[:1]:
+            hint = (
+                "abs, min and max of several events stand alone on one side: abs(a.x - b.x) < 2; others read one event"
+            )
+            message = f"{_spelling(call)} of several events cannot be calculated with here"
+            self.findings.error("function-of-several", message, node.span, hint)
+        return plain
+
+    def own_value(self, node: expressions.Expression) -> Typed | None:
+        """A function of values."""
+        if not isinstance(node, syntax.Call):
+            return None
+        name = node.function
+        signature = FUNCTIONS.get(name.text.lower())
+        if signature is None:
+            hint = did_you_mean(name.text.lower(), FUNCTIONS) or f"functions are {', '.join(FUNCTIONS)}"
+            self.findings.error("unknown-function", f"there is no function {name.text!r}", name.span, hint)
+            return UNKNOWN
+        count = len(node.operands)
+        if count < signature.least or (signature.most is not None and count > signature.most):
+            wanted = "one value" if signature.most == 1 else f"{signature.least} values or more"
+            message = f"{name.text} takes {wanted}, not {count}"
+            self.findings.error(
+                "wrong-operands", message, node.span, f"write {name.text}(a.x{', b.x' * (signature.least - 1)})"
+            )
+            return UNKNOWN
+        needed = f"{name.text} needs {say(signature.takes)}s" if signature.takes else ""
+        operands = [self.expected(operand, signature.takes, needed) for operand in node.operands]
+        gives = signature.gives
+        if gives is None and all(operand.families is not None for operand in operands):
+            gives = frozenset().union(*(operand.families or () for operand in operands))
+        values = tuple(operand.value for operand in operands)
+        return Typed(algebra.Call(signature.function, values, self._scope.tick), gives)
 
     def is_readable(self, variable: Name) -> bool:
         """Whether a variable can be read here; reports one that cannot."""
@@ -100,3 +141,7 @@ class Derivations(EpnConditions):
                 return None
             found |= families
         return frozenset(found)
+
+
+def _spelling(call: algebra.Call) -> str:
+    return next(name for name, signature in FUNCTIONS.items() if signature.function == call.function)

@@ -73,7 +73,7 @@ class _PatternLowering:
         self._time_unit = time_unit
         self._findings = findings
         self._context = self._clause(syntax.Context)
-        self._scope = scope_of(node, self._context, types, findings)
+        self._scope = scope_of(node, self._context, types, time_unit, findings)
         self.derived: dict[str, Families] = {}
 
     def lower(self) -> SituationQuery | None:

@@ -116,5 +116,9 @@ class _Nodes(ExpressionRules):
     # conditions
 
     def group_(self, children: list[Child]) -> expressions.Expression:
-        _, inner = children
+        _, inner, _ = children
         return inner  # type: ignore[no-any-return]
+
+    def call(self, children: list[Child]) -> syntax.Call:
+        function, _, *operands, close = children
+        return syntax.Call(self.name_of(function), tuple(operands), span=from_to(function, close))

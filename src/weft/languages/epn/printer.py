@@ -86,6 +86,11 @@ class _Printer(ExpressionPrinter):
     def quoted(self, text: str) -> str:
         return "'" + text.replace("'", "''") + "'"
 
+    def own(self, node: expressions.Expression) -> tuple[str, int] | None:
+        if isinstance(node, syntax.Call):
+            return f"{node.function.text}({', '.join(map(self.text, node.operands))})", self.atom
+        return None
+
 
 def expression_text(node: expressions.Expression) -> str:
     """A condition or value as text, with no more parentheses than it needs."""

@@ -9,6 +9,7 @@ from weft.errors import did_you_mean
 from weft.languages.ceql.scope import IMPLICIT
 from weft.languages.conditions import Families
 from weft.languages.defined import NOTHING_DEFINED, Defined
+from weft.languages.durations import TICKS
 from weft.languages.epn import syntax
 from weft.languages.findings import Findings
 from weft.languages.syntax import Name
@@ -82,13 +83,16 @@ class EpnScope:
     participants: Mapping[str, syntax.Participant]
     types: EpnTypes
     by: Mapping[str, Name]
+    tick: int = TICKS["ms"]  # nanoseconds
 
     def families(self, variable: str, attribute: Name, findings: Findings) -> Families:
         """What an attribute of a variable can be."""
         return self.types.families(self.participants[variable].type.text, attribute, findings)
 
 
-def scope_of(node: syntax.Pattern, context: syntax.Context | None, types: EpnTypes, findings: Findings) -> EpnScope:
+def scope_of(
+    node: syntax.Pattern, context: syntax.Context | None, types: EpnTypes, time_unit: str, findings: Findings
+) -> EpnScope:
     """The scope of a pattern; variables used twice and types that do not exist are reported."""
     participants: dict[str, syntax.Participant] = {}
     for participant in node.participants:
@@ -102,4 +106,5 @@ def scope_of(node: syntax.Pattern, context: syntax.Context | None, types: EpnTyp
                 "duplicate-variable", message, name.span, f"give each its own variable: {type_} x, {type_} y"
             )
         participants.setdefault(name.text, participant)
-    return EpnScope(participants, types, {name.text: name for name in (context.by if context else ())})
+    by = {name.text: name for name in (context.by if context else ())}
+    return EpnScope(participants, types, by, TICKS.get(time_unit, TICKS["ms"]))

@@ -114,6 +114,17 @@ class Context(Clause):
     forget: Duration | None = None
 
 
+# ---------------------------------------------------------------- values
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """`function(operand, …)`."""
+
+    function: Name
+    operands: tuple[Expression, ...]
+
+
 # ---------------------------------------------------------------- patterns
 
 

@@ -108,7 +108,8 @@ class _QueryLowering:
         place = Span(self._node.span.start, self._node.span.start + len("SELECT"))
         warn_of_no_bound(pattern, place, _bound_of(pattern.variables), self._findings)
         spans = tuple((condition.predicate, condition.span) for condition in conditions)
-        return composites.CompositeQuery(name, pattern, tuple(field for _, field in fields), spans=spans)
+        shown = tuple(field for _, field in fields)
+        return composites.CompositeQuery(name, pattern, shown, spans=spans, all_fields=self._node.selected is None)
 
     def _pattern(self, place: PlacedPattern) -> composites.Composite:
         where, among = tuple(place.where), tuple(place.among)

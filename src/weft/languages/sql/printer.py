@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import re
 
+from weft.algebra.text.sql import ATOM, ROWS, BoundText, bounds_text, operation_text, quoted
 from weft.languages.sql import syntax
 from weft.languages.sql.constants import DAY_TIME, YEAR_MONTH
 from weft.languages.sql.expressions import RESERVED
 
 _PLAIN = re.compile(r"[^\W\d]\w*")
-_ROWS = {
-    "one": "ONE ROW PER MATCH",
-    "show": "ALL ROWS PER MATCH SHOW EMPTY MATCHES",
-    "omit": "ALL ROWS PER MATCH OMIT EMPTY MATCHES",
-    "unmatched": "ALL ROWS PER MATCH WITH UNMATCHED ROWS",
-}
-_OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY, _NEGATE, _ATOM = range(8)
-_LEVELS = {
-    **{"or": _OR, "and": _AND, "||": _ADD, "+": _ADD, "-": _ADD, "*": _MULTIPLY, "/": _MULTIPLY, "%": _MULTIPLY},
-    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "is distinct from"), _COMPARE),
-    "div": _MULTIPLY,
-}
-_SUFFIXES = {"is null": "IS NULL", "is true": "IS TRUE", "is false": "IS FALSE"}
 
 
 def to_source(node: syntax.SqlText) -> str:
@@ -40,7 +28,7 @@ def clause_text(node: syntax.MatchRecognize) -> str:
         items = [f"{expression_text(item.value)} AS {_name(item.name)}" for item in node.measures]
         lines.append(f"MEASURES {', '.join(items)}")
     if node.rows is not None:
-        lines.append(_ROWS[node.rows.mode])
+        lines.append(ROWS[node.rows.mode])
     if node.skip is not None:
         lines.append(f"AFTER MATCH SKIP {_skip(node.skip)}")
     lines.append(f"PATTERN ({pattern_text(node.pattern)})" + _within(node))
@@ -61,7 +49,7 @@ def _within(node: syntax.MatchRecognize) -> str:
 
 def _name(node: syntax.Identifier) -> str:
     is_plain = _PLAIN.fullmatch(node.text) and not node.quoted
-    return node.text if is_plain else '"' + node.text.replace('"', '""') + '"'
+    return node.text if is_plain else quoted(node.text)
 
 
 def _sort(item: syntax.SortItem) -> str:
@@ -92,21 +80,12 @@ def pattern_text(node: syntax.PatternTerm) -> str:
             return f"{{- {pattern_text(part)} -}}"
         case syntax.QuantifiedTerm(part, least, most, greedy):
             kinds = syntax.AlternativeTerm, syntax.SequenceTerm, syntax.QuantifiedTerm
-            return _group(part, *kinds) + _bounds(least, most) + "?" * (not greedy)
+            return _group(part, *kinds) + bounds_text(least, most) + "?" * (not greedy)
     return "()"
 
 
 def _group(node: syntax.PatternTerm, *kinds: type[syntax.PatternTerm]) -> str:
     return f"({pattern_text(node)})" if isinstance(node, kinds) else pattern_text(node)
-
-
-def _bounds(least: int, most: int | None) -> str:
-    simple = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((least, most))
-    if simple:
-        return simple
-    if most is None:
-        return f"{{{least},}}"
-    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
 # ---------------------------------------------------------------- expressions
@@ -117,24 +96,24 @@ def expression_text(node: syntax.SqlExpression) -> str:
     return _text(node)[0]
 
 
-def _text(node: syntax.SqlExpression) -> tuple[str, int]:
+def _text(node: syntax.SqlExpression) -> BoundText:
     match node:
         case syntax.SqlLiteral(value, kind):
-            return _literal(value, kind), _ATOM
+            return _literal(value, kind), ATOM
         case syntax.ColumnName(parts):
-            return ".".join(map(_column, parts)), _ATOM
+            return ".".join(map(_column, parts)), ATOM
         case syntax.AllRows(variable):
-            return "*" if variable is None else f"{_name(variable)}.*", _ATOM
+            return "*" if variable is None else f"{_name(variable)}.*", ATOM
         case syntax.FunctionCall(name, arguments, distinct, mode):
             listed = ", ".join(map(expression_text, arguments))
-            return f"{mode + ' ' if mode else ''}{_name(name)}({'DISTINCT ' * distinct}{listed})", _ATOM
+            return f"{mode + ' ' if mode else ''}{_name(name)}({'DISTINCT ' * distinct}{listed})", ATOM
         case syntax.CaseExpression(operand, branches, otherwise):
             whens = "".join(f" WHEN {_text(b.condition)[0]} THEN {_text(b.value)[0]}" for b in branches)
             head = "" if operand is None else f" {expression_text(operand)}"
             default = "" if otherwise is None else f" ELSE {expression_text(otherwise)}"
-            return f"CASE{head}{whens}{default} END", _ATOM
+            return f"CASE{head}{whens}{default} END", ATOM
         case syntax.CastExpression(argument, type_, tries):
-            return f"{'TRY_' * tries}CAST({expression_text(argument)} AS {type_})", _ATOM
+            return f"{'TRY_' * tries}CAST({expression_text(argument)} AS {type_})", ATOM
         case syntax.Operation(operator, operands):
             return _operation(operator, operands)
     raise AssertionError(f"not an expression: {node!r}")
@@ -144,34 +123,10 @@ def _column(name: syntax.Identifier) -> str:
     return f'"{name.text}"' if name.text.upper() in RESERVED else _name(name)
 
 
-def _operation(operator: str, operands: tuple[syntax.SqlExpression, ...]) -> tuple[str, int]:
-    if operator in _SUFFIXES:
-        return f"{_bound(operands[0], _ADD)} {_SUFFIXES[operator]}", _COMPARE
-    if operator == "not":
-        return f"NOT {_bound(operands[0], _NOT)}", _NOT
-    if operator == "negate":
-        return f"-{_bound(operands[0], _ATOM)}", _NEGATE
-    if operator == "in":
-        return f"{_bound(operands[0], _ADD)} IN ({', '.join(map(expression_text, operands[1:]))})", _COMPARE
-    if operator in ("like", "ilike", "rlike"):
-        escape = f" ESCAPE {_bound(operands[2], _ADD)}" if len(operands) > 2 else ""
-        return f"{_bound(operands[0], _ADD)} {operator.upper()} {_bound(operands[1], _ADD)}{escape}", _COMPARE
-    if operator == "array":
-        return f"ARRAY[{', '.join(map(expression_text, operands))}]", _ATOM
-    if operator == "[]":
-        return f"{_bound(operands[0], _ATOM)}[{expression_text(operands[1])}]", _ATOM
-    level = _LEVELS[operator]
-    if level in (_OR, _AND):
-        return f" {operator.upper()} ".join(_bound(operand, level + 1) for operand in operands), level
-    left, right = operands
-    lowest = _ADD if level == _COMPARE else level
-    shown = "IS DISTINCT FROM" if operator.startswith("is ") else operator.upper()
-    return f"{_bound(left, lowest)} {shown} {_bound(right, lowest + (level >= _ADD))}", level
-
-
-def _bound(node: syntax.SqlExpression, level: int) -> str:
-    text, binds = _text(node)
-    return text if binds >= level else f"({text})"
+def _operation(operator: str, operands: tuple[syntax.SqlExpression, ...]) -> BoundText:
+    found = operation_text(operator, list(map(_text, operands)), nests=True)
+    assert found is not None, operator
+    return found
 
 
 def _literal(value: object, kind: str) -> str:
@@ -184,7 +139,7 @@ def _literal(value: object, kind: str) -> str:
     if kind == YEAR_MONTH:
         return f"INTERVAL '{value}' MONTH"
     if isinstance(value, str):
-        text = "'" + value.replace("'", "''") + "'"
+        text = quoted(value, "'")
         return f"{kind.upper()} {text}" if kind else text
     suffix = {"bigint": "L", "smallint": "S", "tinyint": "Y", "double": "D", "float": "F"}.get(kind, "")
     if isinstance(value, float) and not suffix:

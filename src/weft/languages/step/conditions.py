@@ -139,7 +139,7 @@ class StepConditions(ConditionLowering):
         if isinstance(node, _CONDITION):
             condition = self.condition(node)
             return condition, algebra.Not(condition)
-        value = self._expected(node, BOOLEAN, "a condition is compared with a boolean").value
+        value = self.expected(node, BOOLEAN, "a condition is compared with a boolean").value
         true, false = (algebra.Comparison("=", value, algebra.Literal(truth)) for truth in (True, False))
         return true, false
 

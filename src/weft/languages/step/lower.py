@@ -83,7 +83,8 @@ class _QueryLowering:
             return None
         warn_of_no_bound(whole.pattern, self._node.name.span, _bound_of(whole.pattern), self._findings)
         fields, spans = self._fields(whole), tuple(self._spans)
-        return composites.CompositeQuery(self._node.name.text, whole.pattern, fields, spans=spans)
+        name, everything = self._node.name.text, self._node.projection is None
+        return composites.CompositeQuery(name, whole.pattern, fields, spans=spans, all_fields=everything)
 
     def _fields(self, whole: LoweredPattern) -> tuple[composites.Field, ...]:
         conditions = self._conditions(whole, "projection")

@@ -16,6 +16,7 @@ from weft.algebra.composites import (
     CompositeUnion,
     Overlap,
     Without,
+    composites_in,
 )
 from weft.algebra.query import Program
 from weft.algebra.terms import conjuncts
@@ -133,5 +134,5 @@ def _patterns(what: Costed | Iterable[Composite]) -> list[Composite]:
         case CompositeQuery(pattern=pattern):
             return [pattern]
         case Program(queries=queries):
-            return [query.pattern for query in queries if isinstance(query, CompositeQuery)]
+            return [query.pattern for query in composites_in(queries)]
     return list(what)

@@ -21,6 +21,7 @@ from weft.algebra.composites import (
     CompositeUnion,
     Overlap,
     Without,
+    composites_in,
 )
 from weft.algebra.predicates import Comparison
 from weft.algebra.query import AnyQuery, Program
@@ -84,7 +85,7 @@ def components_of(program: Program, statistics: Statistics | None = None) -> lis
     types = dict.fromkeys(type_ for query in program.queries for type_ in query.reads if type_ not in made)
     found = [Component("source", type_, rate := known.rate(type_).value, rate) for type_ in types]
     places = {type_: place for place, type_ in enumerate(types)}
-    composites = [query for query in program.queries if isinstance(query, CompositeQuery)]
+    composites = composites_in(program.queries)
     if composites:
         found += _graph_components(build_graph(composites), known, places, len(found))
     for query in program.queries:

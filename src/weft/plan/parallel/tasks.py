@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from weft.algebra.query import Program
 from weft.plan.parallel.model import Model
@@ -66,6 +67,28 @@ def lanes_for(program: Program, model: Model, statistics: Statistics | None = No
 def lanes_of(tasks: Sequence[Task]) -> int:
     """So many workers, each with one task at a time."""
     return max(1, math.ceil(min(sum(task.exact for task in tasks), MOST_LANES)))
+
+
+def rates_json(program: Program, model: Model, statistics: Statistics | None = None) -> dict[str, Any]:
+    """Rates and tasks of each component, as JSON values."""
+    tasks = tasks_of(components_of(program, statistics), model)
+    told = [
+        {
+            "kind": task.component.kind,
+            "name": task.component.name,
+            "in": task.component.rate_in,
+            "out": task.component.rate_out,
+            "tasks": task.count,
+            "exact": task.exact,
+        }
+        for task in tasks
+    ]
+    return {
+        "model": model.name,
+        "components": told,
+        "tasks": sum(task.exact for task in tasks),
+        "lanes": lanes_of(tasks),
+    }
 
 
 def rates_lines(program: Program, model: Model, statistics: Statistics | None = None) -> Iterator[str]:

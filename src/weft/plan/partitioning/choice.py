@@ -19,7 +19,7 @@ from weft.plan.partitioning.estimates import load_of
 from weft.plan.partitioning.lane_groups import LaneGroup
 from weft.plan.partitioning.one import One, one
 from weft.plan.partitioning.replicated import replicated
-from weft.plan.partitioning.splits import STRATEGIES, Refused, Split
+from weft.plan.partitioning.splits import PLACED, STRATEGIES, Refused, Split
 from weft.plan.partitioning.work import work_of
 from weft.plan.properties import Family, seen_types
 from weft.plan.properties import families as joined_families
@@ -32,6 +32,7 @@ SPLITS: dict[str, Callable[[Family], Split | Refused]] = {
     "one": one,
 }
 AUTO = "auto"
+PLACED_WHERE = "the strategy 'placed' is for whole inputs and local runs: streams and live programs keep queries whole"
 MANY_LANES = 8  # for which a strategy is chosen when nobody says how many there are: the same on every machine
 CHOSEN = ("key", "slice", "replicate", "rank", "one")  # `match` is worth its master only where conditions are dear
 
@@ -47,8 +48,10 @@ def share_out(
 
     Without a strategy they are split by key, or not at all; `auto` is the one with which lanes have least to do.
     """
+    if strategy == PLACED:
+        raise UsageError(PLACED_WHERE)
     if strategy not in (None, AUTO, *STRATEGIES, *(f"match:{dealing}" for dealing in DEALINGS)):
-        raise UsageError(f"unknown strategy {strategy!r}; {did_you_mean(str(strategy), (*STRATEGIES, AUTO))}")
+        raise UsageError(f"unknown strategy {strategy!r}; {did_you_mean(str(strategy), (*STRATEGIES, PLACED, AUTO))}")
     families = families_of(queries, fed_by)
     match strategy:
         case None:
@@ -64,7 +67,7 @@ def share_out(
     for family, split in joined(chosen):
         apart = any(isinstance(query, SituationQuery) for query in family.queries) and not isinstance(split, ByQuery)
         found.setdefault((split, family.numbers[0] if apart else -1), []).extend(family.numbers)
-    return tuple(_lanes(split, sorted(numbers), queries, fed_by) for (split, _), numbers in found.items())
+    return tuple(lane_group(split, sorted(numbers), queries, fed_by) for (split, _), numbers in found.items())
 
 
 def best_of(families: Sequence[Family], costs: Costs, lanes: int) -> list[tuple[Family, Split]]:
@@ -127,9 +130,10 @@ def _as_asked(family: Family, strategy: str, costs: Callable[[], Costs]) -> Spli
     return split
 
 
-def _lanes(
+def lane_group(
     split: Split, numbers: Sequence[int], queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]]
 ) -> LaneGroup:
+    """The lanes of some queries, with the types of events that matter to them."""
     seen = [seen_types([queries[number]], fed=bool(fed_by[number])) for number in numbers]
     known = [types for types in seen if types is not None]
     types = frozenset().union(*known) if len(known) == len(seen) else None

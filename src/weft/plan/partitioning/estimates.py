@@ -6,7 +6,7 @@ Work is per second of event time (`work.py`); `output` is what it takes to list 
 from __future__ import annotations
 
 from weft.algebra import patterns
-from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery
+from weft.algebra.composites import Composite, CompositeEvent, composites_in
 from weft.algebra.query import Query, Strategy
 from weft.plan.partitioning.by_slice import USUAL, BySlice
 from weft.plan.partitioning.replicated import Replicated
@@ -57,6 +57,6 @@ def load_of(split: Split, family: Family, work: PartWork, lanes: int) -> float:
 
 def _own(family: Family, split: Replicated) -> set[str]:
     """The types whose events a lane looks at as its own ones only."""
-    queries = [query for query in family.queries if isinstance(query, CompositeQuery)]
+    queries = composites_in(family.queries)
     leaves = [node for query in queries for node in query.pattern.walk(Composite) if isinstance(node, CompositeEvent)]
     return {leaf.type for leaf in leaves if leaf.variable in split.leaves.own and leaf.type in split.shared}

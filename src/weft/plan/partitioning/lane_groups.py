@@ -14,12 +14,15 @@ from weft.tree import Node
 class LaneGroup(Node):
     """Queries whose work is shared out to lanes in one way, without changing the answer.
 
-    Of the input only events of `types` matter to them, or None if all do.
+    Of the input only events of `types` matter to them, or None if all do. Where operators are placed, `nodes` has the
+    node of each lane, and lanes of a later `stage` read what those of earlier ones send.
     """
 
     split: Split
     queries: tuple[int, ...]
     types: frozenset[str] | None = None
+    nodes: tuple[int, ...] = ()
+    stage: int = 0
 
     def numbered_from(self, first: int) -> LaneGroup:
         """The same for queries with numbers that are larger by so much."""

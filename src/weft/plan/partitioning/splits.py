@@ -15,6 +15,7 @@ from weft.tree import Node
 
 Strategy = Literal["key", "slice", "replicate", "query", "rank", "match", "one"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+PLACED = "placed"  # the strategy of a whole program: operators on nodes, in stages
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Lane(Node):
     """Lane `share` of `shares` of some queries; `id` is unique among all lanes of a plan.
 
     It is given the input events of `types` (None: of all) that its split does not route elsewhere. Matches of the
-    queries in `mute` are read by other queries of this lane, and emitted by another lane.
+    queries in `mute` are read by other queries of this lane, and emitted by another lane. At a `stage` after the first
+    it reads what lanes before it send.
     """
 
     id: int
@@ -68,3 +70,4 @@ class Lane(Node):
     shares: int
     types: frozenset[str] | None = None
     mute: frozenset[int] = frozenset()
+    stage: int = 0

@@ -43,21 +43,6 @@ class RowProgram:
         """The number of states."""
         return len(self.variable_of)
 
-    @property
-    def at_first_row(self) -> int:
-        """Where an attempt at a partition's first row begins."""
-        return self.states
-
-    @property
-    def at_later_row(self) -> int:
-        """Where all other attempts begin."""
-        return self.states + 1
-
-    @property
-    def reads_end(self) -> bool:
-        """Whether `$` can decide a match."""
-        return any(ACCEPT_AT_END in targets for targets in self.transitions)
-
 
 # Nodes of the graph between rows. A loop is entered, and after each iteration come back to, by its number.
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ def graph_lines(graph: Graph) -> Iterator[str]:
         yield f"  n{number}: {node_text(graph, number)}{inputs}{_sharing(graph, number)}"
     for output in graph.outputs:
         variables = ", ".join(f"{place} = {name}" for place, name in enumerate(output.variables))
-        yield f"  query {output.query.name} from n{output.node}   ({variables})"
+        what = f"query {output.query.name}" if output.channel is None else f"channel {output.channel.number}"
+        yield f"  {what} from n{output.node}   ({variables})"
 
 
 def graph_dot(graph: Graph) -> Iterator[str]:
@@ -54,6 +55,9 @@ def node_text(graph: Graph, number: int) -> str:
     node = graph.nodes[number]
     if node.since is not None:
         return f"of n{node.inputs[0]}, what is made of events from position {node.since} on"
+    if node.received is not None:
+        found = next(pattern_lines(node.pattern, lambda part: to_text(part).strip()))
+        return f"{found}, through channel {node.received}"
     if node.chain is not None:
         by = f" by [{', '.join(node.chain.key)}]" if node.chain.key else ""
         unwanted = "" if node.chain.unwanted is None else f", without {_takes_text(node.chain.unwanted)} between"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from weft.algebra.composites import CompositeEvent
@@ -16,6 +16,7 @@ from weft.plan.automaton.conditions import compile_conditions
 from weft.plan.automaton.determinize import INITIAL, NOWHERE, UNMARKED, Determinizer
 from weft.plan.keyed import KeyedSequence
 from weft.plan.operators import AutomatonOp, JoinOp, Layer, PhysicalOp, Plan, RuleOp, SituationOp
+from weft.plan.properties import ALL_FIELDS
 from weft.plan.search import SituationSearch
 from weft.plan.text.graph import graph_dot, graph_lines
 from weft.plan.text.rules import rule_set_dot, rule_set_lines
@@ -31,16 +32,25 @@ def plan_text(plan: Plan, shared: Iterable[str] = ()) -> str:
     kinds = "every event" if plan.relevant_types is None else f"types {', '.join(sorted(plan.relevant_types))}"
     lines = [
         "plan",
-        f"  read      {', '.join(plan.columns) or 'no attributes'}",
+        f"  read      {_attributes(plan.columns)}",
         f"  keep      {kinds}",
         f"  classify  by {len(_predicates(plan))} predicates, each evaluated once",
     ]
     lines += shared
     for layer in plan.layers:
-        lines.append(f"  layer     over the input{_feeders_text(plan, layer)}")
+        channels = _channels(layer)
+        over = f"what comes through {channels}" if channels else "the input"
+        lines.append(f"  layer     over {over}{_feeders_text(plan, layer)}")
         for operator in layer.operators:
             lines += (f"    {line}" for line in _operator_lines(plan, operator))
     return "\n".join(lines)
+
+
+def _channels(layer: Layer) -> str:
+    """The numbers of the channels that a layer reads instead of the input."""
+    joins = [op.graph for op in layer.operators if isinstance(op, JoinOp)]
+    found = {node.received for graph in joins for node in graph.nodes if node.received is not None}
+    return f"channel{'s' * (len(found) > 1)} {', '.join(map(str, sorted(found)))}" if found else ""
 
 
 def _feeders_text(plan: Plan, layer: Layer) -> str:
@@ -231,3 +241,10 @@ def _edge_lines(automaton: Determinizer) -> Iterator[str]:
         state += 1
     if len(automaton.states) > MOST_STATES:
         yield f"    … more than {MOST_STATES} states"
+
+
+def _attributes(columns: Sequence[str]) -> str:
+    named = [name for name in columns if name != ALL_FIELDS]
+    if len(named) < len(columns):
+        named.append("and all others, which matches show" if named else "all attributes, which matches show")
+    return ", ".join(named) or "no attributes"

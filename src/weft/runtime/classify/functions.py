@@ -94,6 +94,9 @@ def call(function: str, operands: Sequence[Vector], tick: int) -> Vector:
         for other in operands[1:]:
             found = _first_of(found, other)
         return found
+    if function in ("LEAST", "GREATEST"):
+        numbers = [operand.numbers for operand in operands]
+        return Vector(_outermost(function, [own for own in numbers if own is not None])) if all(numbers) else Vector()
     (operand,) = operands
     if function in ("LOWER", "UPPER"):
         change = str.lower if function == "LOWER" else str.upper
@@ -189,6 +192,19 @@ def _absolute(numbers: Numbers) -> Numbers:
         made[:] = values
         return Numbers(made.reshape(numbers.values.shape), numbers.valid)
     return Numbers(np.abs(numbers.values), numbers.valid)
+
+
+def _outermost(function: str, numbers: Sequence[Numbers]) -> Numbers:
+    """The least or the greatest of several numbers, where all are there; of equal ones the first."""
+    found = numbers[0]
+    for other in numbers[1:]:
+        plain = found.values.dtype == other.values.dtype != object
+        one, two = (found.values, other.values) if plain else (found.objects(), other.objects())
+        valid = found.valid & other.valid
+        one, two = np.where(valid, one, 0), np.where(valid, two, 0)
+        taken = np.asarray(two < one if function == "LEAST" else two > one, bool)
+        found = Numbers(np.where(taken, two, one), valid)
+    return found
 
 
 def _part_of_date(part: str, numbers: Numbers, tick: int) -> Numbers:

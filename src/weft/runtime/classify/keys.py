@@ -107,22 +107,7 @@ class KeyCoder:
         slots = np.empty(len(has), np.int32)
         row = 0
         while True:
-            row = int(
-                key_slots.find_keys(
-                    has,
-                    first,
-                    second,
-                    row,
-                    self._table,
-                    self._first,
-                    self._second,
-                    self._live,
-                    self._free,
-                    self._changed,
-                    self._state,
-                    slots,
-                )
-            )
+            row = int(key_slots.find_keys(has, first, second, row, self._keys, slots))
             if row == len(has):
                 return slots
             self._room(2 * len(self._first))
@@ -134,13 +119,19 @@ class KeyCoder:
             raise IndexError(f"no slot {int(wanted.max())}")
         self._numbers.forget()
         self._texts.forget()
-        key_slots.release_keys(wanted, self._table, self._first, self._live, self._free, self._changed, self._state)
+        key_slots.release_keys(wanted, self._keys)
 
     def hashes(self, slots: npt.ArrayLike) -> Hashes:
         """A hash of the key of each slot, the same in every process and run; 0 for -1."""
         places = np.asarray(slots, np.int64)
         found: Hashes = np.where(places < 0, np.uint64(0), self._first[np.maximum(places, 0)])
         return found
+
+    @property
+    def _keys(self) -> key_slots.KeyTable:
+        """The keys and their slots, as kernels take them."""
+        own = self._table, self._first, self._second, self._live, self._free, self._changed, self._state
+        return key_slots.KeyTable(*own)
 
     def _room(self, slots: int) -> None:
         """Make room for that many slots, in a table at most a quarter full, so that probes rarely meet."""

@@ -47,21 +47,8 @@ class TextTable:
         self._state[1] = add
         row = 0
         while True:
-            row = int(
-                hashing.find_texts(
-                    offsets,
-                    data,
-                    bits,
-                    bit_offset,
-                    row,
-                    self._hashes,
-                    self._entries,
-                    self._pool,
-                    self._offsets,
-                    self._state,
-                    ids,
-                )
-            )
+            texts = hashing.TextPool(self._hashes, self._entries, self._pool, self._offsets, self._state)
+            row = int(hashing.find_texts(offsets, data, bits, bit_offset, row, texts, ids))
             if row == len(array):
                 return ids
             self._room(2 * len(self) + 64, 2 * self.size + int(offsets[row + 1] - offsets[row]) + 1024)

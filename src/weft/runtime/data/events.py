@@ -13,6 +13,7 @@ import pyarrow as pa
 Int64s = npt.NDArray[np.int64]
 
 STREAM = "stream"  # the attribute that names the stream an event came from
+SHOWN = "\0."  # begins the names of columns that `SELECT *` shows: copies, but for type and times
 BEGUN = "\0begun"  # an attribute of instants that rules define: where the first event starts that each is made of
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.kernels.matches import json_texts as kernel
 from weft.runtime.data.buffers import names_by_number, room, strings, text_buffers, validity_of
@@ -19,6 +20,7 @@ Int32s = npt.NDArray[np.int32]
 SAMPLE = 1 << 12  # values that tell whether values repeat
 _LONGEST_ESCAPE, _NULL = 6, 4
 _EMPTY, _NOTHING = pa.array(["{}"]), pa.array([""])
+_COMMA = ", "
 
 
 def json_object(values: Mapping[str, object]) -> str:
@@ -45,6 +47,25 @@ def json_objects(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: int) -
         values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         parts.append(_part(f"{', ' if number else '{'}{json.dumps(name)}: ", values))
     return _joined(parts, "}", rows)
+
+
+def sparse_json_objects(columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
+    """The JSON object of each row of the columns, without what is missing there."""
+    parts = [_named(f"{json.dumps(name)}: ", values) for name, values in columns.items()]
+    if not parts:
+        return json_objects({}, rows)
+    inside = pc.binary_join_element_wise(*parts, "") if len(parts) > 1 else parts[0]
+    return pc.binary_join_element_wise("{", pc.utf8_slice_codeunits(inside, len(_COMMA)), "}", "")
+
+
+def _named(name: str, values: pa.Array) -> pa.Array:
+    """Each value as JSON text after a comma and its name; an empty text where it is missing."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    is_union = pa.types.is_union(values.type)  # which is never null itself
+    present = pa.array([value is not None for value in values.to_pylist()]) if is_union else values.is_valid()
+    texts = pc.binary_join_element_wise(_COMMA + name, pc.fill_null(_spelled(values), ""), "")
+    return pc.if_else(present, texts, "")
 
 
 class _Part(NamedTuple):

@@ -68,6 +68,7 @@ class MatchBatch:
     origins: tuple[Origin, ...] = ()  # what ids are made of instead of the name of each query
     ids: tuple[UInt64s, UInt64s] | None = None
     keys: UInt64s | None = None
+    sparse: bool = False  # fields without a value are left out of the event
 
     @property
     def counts(self) -> dict[str, int]:

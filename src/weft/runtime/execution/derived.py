@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from weft.plan.operators import Definer
 from weft.runtime.data import blocks
-from weft.runtime.data.events import BEGUN, STREAM, Column, EventBatch, Int64s
+from weft.runtime.data.events import BEGUN, SHOWN, STREAM, Column, EventBatch, Int64s
 from weft.runtime.data.exact import as_floats, exact_column
 from weft.runtime.data.lists import Lists, grouped, side_by_side, single_lists
 from weft.runtime.data.matches import MatchBatch, ids_of
@@ -56,16 +56,18 @@ def given(batch: EventBatch) -> Derived:
     return Derived(batch, single_lists(batch.positions), Lists(offsets, ranks.ravel()), np.zeros((2, count), np.uint64))
 
 
-def derived(found: MatchBatch, query: Definer, slots: Lists | None) -> Derived:
+def derived(found: MatchBatch, query: Definer, slots: Lists | None, *, all_fields: bool = False) -> Derived:
     """The matches of a query as events.
 
     They come after all of the input that end when they do; with `slots`, among them, as situations see each other's
-    (those of equal times and positions by what is in their slots).
+    (those of equal times and positions by what is in their slots). With `all_fields`, `SELECT *` shows what they have.
     """
     count = len(found)
     lists = Lists(found.offsets, found.positions)
     types = pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([query.type]))
     columns = {name: column_of_field(values) for name, values in found.fields.items()}
+    if all_fields:
+        columns |= {SHOWN + name: column for name, column in columns.items()}
     starts = found.starts
     if query.is_instant:
         starts, columns[BEGUN] = found.ends, Column(numbers=pa.array(found.starts))

@@ -16,6 +16,7 @@ from weft.algebra.query import AnyQuery
 from weft.errors import InputError
 from weft.plan.operators import JoinOp, Layer, PhysicalOp, RuleOp
 from weft.plan.partitioning.splits import Lane
+from weft.plan.properties import shows_all_fields
 from weft.plan.reuse import extended, needed
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.classify.layer_keys import Keys
@@ -338,7 +339,7 @@ class LayerExecution:
         for reader in readers:
             definer = reader.feeders[number]
             slots = slots_of(found) if reader.network and definer.in_network else None
-            reader.feed(derived(told, definer, slots))
+            reader.feed(derived(told, definer, slots, all_fields=any(map(shows_all_fields, reader.running))))
 
     def feed(self, events: Derived) -> None:
         """Take events that a query has defined."""

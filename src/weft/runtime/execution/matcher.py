@@ -166,6 +166,10 @@ class Matcher:
         for layer in self.layers:
             with _interrupted_as_usual():
                 yield from self._identified(filter_owned(layer.take(batch, self._bound(layer, last)), self.lane))
+        self._forget()
+
+    def _forget(self) -> None:
+        """Give up what identifies events that no later match shows."""
         self._identities.forget(self.oldest)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
@@ -183,7 +187,7 @@ class Matcher:
         for layer in self.layers:
             with _interrupted_as_usual():
                 totals.update(layer.count(batch, self._bound(layer, last)))
-        self._identities.forget(self.oldest)
+        self._forget()
         return dict(totals)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:

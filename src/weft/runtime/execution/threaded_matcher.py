@@ -11,14 +11,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from weft.algebra.query import Program
-from weft.optimizer.pipeline import AS_WRITTEN, Choices
 from weft.plan.operators import Plan
 from weft.plan.partitioning.by_slice import BySlice
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch
 from weft.runtime.data.matches import MatchBatch
-from weft.runtime.execution.adapting import Adapting
+from weft.runtime.execution.adapting import Adapting, Replanner
 from weft.runtime.execution.changing import watched
 from weft.runtime.execution.matcher import Matcher
 from weft.runtime.lanes.heavy import suited
@@ -38,7 +37,7 @@ Look = Callable[[EventBatch], None]
 class ThreadedMatcher:
     """The matchers of all lanes of a plan.
 
-    `written` is the program as it was before it was optimised by the `choices`: each lane may change its form.
+    `written` is the program before it was optimised: each lane may change its form, by a `replanner` of its own.
     """
 
     def __init__(
@@ -47,14 +46,14 @@ class ThreadedMatcher:
         lanes: Sequence[Lane],
         threads: Threads = ALONE,
         written: Program | None = None,
-        choices: Choices = AS_WRITTEN,
+        replanner: Callable[[], Replanner] | None = None,
         key: tuple[str, ...] = (),
     ) -> None:
         self._key = key  # what identifies events, if not what queries mention
         self.lanes = tuple(lanes)
         self.members: list[Matcher] = []  # made when the first events are there, which say how long slices are
         self._watching: list[Adapting] = []  # those of the members
-        self._plan, self._written, self._choices = plan, written, choices
+        self._plan, self._written, self._replanner = plan, written, replanner
         self._threads = threads
         self._longest: int | None = None  # ticks of the longest event of a finite input
 
@@ -62,13 +61,17 @@ class ThreadedMatcher:
         """Make the matchers, if there are none yet: the first events say how long slices are, and keys how heavy."""
         if not self.members:
             self.lanes = suited((_sized(lane, batch) for lane in self.lanes), batch)
-            self.members = [Matcher(self._plan, lane) for lane in self.lanes]
+            self.members = list(map(self._member, self.lanes))
             for member in self.members:
                 member.identify_by(self._key)
             self._expect()
-            if self._written is not None:
+            if self._written is not None and self._replanner is not None:
                 given = zip(self.members, self.lanes, strict=True)
-                self._watching = [watched(member, lane, self._written, self._choices) for member, lane in given]
+                self._watching = [watched(member, lane, self._written, self._replanner()) for member, lane in given]
+
+    def _member(self, lane: Lane) -> Matcher:
+        """The matcher of a lane."""
+        return Matcher(self._plan, lane)
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
         """The matches that a batch makes certain, lane by lane."""

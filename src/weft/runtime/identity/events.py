@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from weft.errors import UsageError
@@ -58,6 +59,18 @@ class EventIdentities:
         if len(batch) >= LEAST or len(self._fresh) > _MANY:
             self._settle()
 
+    def chunks_of(self, positions: Int64s) -> tuple[Chunk, ...]:
+        """The chunks in which events at ascending positions are."""
+        self._settle()
+        low, high = positions[0], positions[-1]
+        return tuple(chunk for chunk in self._chunks if chunk.positions[-1] >= low and chunk.positions[0] <= high)
+
+    def share(self, chunks: Iterable[Chunk]) -> None:
+        """Look events up in chunks of others, too."""
+        new = [chunk for chunk in chunks if not any(chunk is own for own in self._chunks)]
+        self._chunks += new
+        self._count += sum(map(len, new))
+
     def _settle(self) -> None:
         """Put fresh events into a chunk."""
         if self._fresh:
@@ -81,16 +94,7 @@ class EventIdentities:
     def of(self, positions: Int64s, attributes: Attributes) -> tuple[UInt64s, UInt64s]:
         """Two halves of the identities of the events at ascending positions."""
         self._settle()
-        high, low = np.empty(len(positions), np.uint64), np.empty(len(positions), np.uint64)
-        left = np.ones(len(positions), bool)
-        for chunk in self._chunks:
-            begin, end = np.searchsorted(positions, [chunk.positions[0], chunk.positions[-1] + 1])
-            rows = chunk.rows_of(positions[begin:end])
-            here = begin + np.flatnonzero(rows >= 0)
-            if len(here):
-                rows = rows[rows >= 0]
-                found = chunk.identities(attributes, rows)
-                high[here], low[here], left[here] = found.high[rows], found.low[rows], False
+        high, low, left = identities_in(self._chunks, positions, attributes)
         if left.any():  # of states that earlier versions saved: positions must do
             own = fixed(positions[left])
             words = [np.empty(len(own), np.uint64) for _ in range(2)]
@@ -142,6 +146,32 @@ class EventIdentities:
         self._chunks = _joined(self._chunks, stored)
         self._count = saved[-1][0] + len(blocks.unpacked_rows(saved[-1][1])) if saved else 0
         self._paging.load(pages, [self._growing()])
+
+
+def identities_in(
+    chunks: Iterable[Chunk], positions: Int64s, attributes: Attributes
+) -> tuple[UInt64s, UInt64s, npt.NDArray[np.bool_]]:
+    """Two halves of the identities of the events at ascending positions, and which are in none of the chunks."""
+    high, low = np.empty(len(positions), np.uint64), np.empty(len(positions), np.uint64)
+    left = np.ones(len(positions), bool)
+    for chunk in chunks:
+        begin, end = np.searchsorted(positions, [chunk.positions[0], chunk.positions[-1] + 1])
+        rows = chunk.rows_of(positions[begin:end])
+        here = begin + np.flatnonzero(rows >= 0)
+        if len(here):
+            rows = rows[rows >= 0]
+            found = chunk.identities(attributes, rows)
+            if not found.known[rows].all():  # events of others, which are not identified by these
+                here, rows = here[found.known[rows]], rows[found.known[rows]]
+            high[here], low[here], left[here] = found.high[rows], found.low[rows], False
+    return high, low, left
+
+
+def known_chunk(events: EventBatch, ids: Mapping[Attributes, tuple[UInt64s, UInt64s]]) -> Chunk:
+    """Events whose identities are known."""
+    nothing, known = np.zeros(len(events), np.int64), np.ones(len(events), bool)
+    words = nothing.astype(np.uint64)
+    return Chunk(events, None, {own: Identities(*both, words, nothing, known) for own, both in ids.items()})
 
 
 def _chunk(rows: pa.RecordBatch, stored: list[Attributes]) -> Chunk:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.kernels.matches.identify import identify, write_hex
+from weft.kernels.matches.identify import MatchParts, identify, write_hex
 from weft.runtime.data.buffers import fixed, room, strings
 from weft.runtime.data.matches import Int32s, Int64s, MatchBatch, Origin
 from weft.runtime.identity.chunks import Attributes
@@ -100,22 +100,18 @@ def _ids(found: MatchBatch, lookup: Lookup, attributes: Attributes, tells_ends: 
     lasts = found.lasts if tells_ends and found.keys is None else None
     events, places = _distinct([found.positions] if lasts is None else [found.positions, lasts])
     event_high, event_low = lookup(events, attributes)
-    identify(
-        _seeds(found.query_origins),
+    matches = MatchParts(
         fixed(found.query_codes),
         fixed(found.starts),
         fixed(found.ends),
         fixed(found.offsets),
         fixed(places[0]),
         fixed(found.labels.astype(np.int32, copy=False)),
-        label_table(found.names).words,
         _NO_NUMBERS if lasts is None else fixed(places[1]),
         _NO_WORDS if found.keys is None else fixed(found.keys),
-        fixed(event_high),
-        fixed(event_low),
-        high,
-        low,
     )
+    words = label_table(found.names).words
+    identify(_seeds(found.query_origins), matches, words, fixed(event_high), fixed(event_low), high, low)
     return high, low
 
 

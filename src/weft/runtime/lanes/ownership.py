@@ -49,6 +49,13 @@ def own_events(events: EventBatch, lane: Lane | None) -> EventBatch:
     return events if mask.all() else blocks.take(events, np.flatnonzero(mask))
 
 
+def owned_ends(ends: Int64s, lane: Lane) -> Mask:
+    """Which occurrences that end at some times it falls to this lane to send."""
+    if isinstance(lane.split, BySlice):
+        return own(ends, lane.split, lane.share, lane.shares)
+    return np.ones(len(ends), bool)
+
+
 def emits_subset(lane: Lane) -> bool:
     """Whether a lane finds matches that another one tells."""
     return isinstance(lane.split, BySlice) or (isinstance(lane.split, Replicated) and lane.split.by_start)

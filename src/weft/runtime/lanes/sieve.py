@@ -67,4 +67,6 @@ def _first_of_types(events: EventBatch) -> npt.NDArray[np.int64]:
     """The place of the first event of each type."""
     types = events.types if pa.types.is_dictionary(events.types.type) else events.types.dictionary_encode()
     codes = types.indices.fill_null(len(types.dictionary)).to_numpy()
-    return np.unique(codes, return_index=True)[1]
+    first = np.full(len(types.dictionary) + 1, -1)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first[first >= 0]

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from weft.algebra.chains import Chain
 from weft.algebra.composites import Composite, CompositeEvent
 from weft.algebra.patterns import Other
-from weft.algebra.predicates import Always, And, Predicate
+from weft.algebra.predicates import Always, And, Attribute, Comparison, Predicate
 from weft.plan.atoms import IsType
 from weft.plan.one_event import source_predicates
 from weft.plan.operators import AutomatonOp, JoinOp, PhysicalOp, Plan
-from weft.plan.properties import relevant_types
+from weft.plan.partitioning.replicated import FIRST, OWN
+
+_MARKS = (Attribute(OWN), Attribute(FIRST))
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def _uses(operator: PhysicalOp) -> Uses:
             if any(isinstance(node, Other | Chain) for node in query.pattern.walk()):
                 return Uses((Always(),), None)
             bound = tuple(And(atom.guard) for atom in automaton.atoms if atom.names)
-            if query.session is not None or relevant_types(query) is None:
+            if query.session is not None or query.relevant_types is None:
                 return Uses(bound, None)
             return Uses(bound, tuple(And(atom.guard) for atom in automaton.atoms))
         case JoinOp():
@@ -55,7 +57,7 @@ def _uses(operator: PhysicalOp) -> Uses:
                 if isinstance(node, CompositeEvent)
             )
             return Uses(sources, sources)
-    kinds = [relevant_types(query) for query in operator.queries.values()]
+    kinds = [query.relevant_types for query in operator.queries.values()]
     if any(own is None for own in kinds):
         return Uses((Always(),), None)
     named = tuple(IsType(name) for name in sorted(frozenset().union(*(own for own in kinds if own is not None))))
@@ -63,4 +65,12 @@ def _uses(operator: PhysicalOp) -> Uses:
 
 
 def _distinct(predicates: Iterator[Predicate]) -> tuple[Predicate, ...]:
-    return tuple({repr(predicate): predicate for predicate in predicates}.values())
+    return tuple({repr(predicate): predicate for predicate in map(_unmarked, predicates)}.values())
+
+
+def _unmarked(predicate: Predicate) -> Predicate:
+    """The predicate without what only lanes know of their events: this is asked before events have lanes."""
+    if not isinstance(predicate, And):
+        return predicate
+    marked = (isinstance(one, Comparison) and one.left in _MARKS for one in predicate.operands)
+    return And(tuple(one for one, is_marked in zip(predicate.operands, marked, strict=True) if not is_marked))

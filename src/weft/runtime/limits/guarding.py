@@ -11,9 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import AnyQuery
-from weft.algebra.rules import Rule
 from weft.errors import BudgetError, UsageError
 from weft.plan.dropping import kept_whole
 from weft.runtime.data.events import EventBatch
@@ -255,10 +253,9 @@ def _check_counted(queries: Sequence[AnyQuery], names: Sequence[str], counted: s
     by_name = {query.name: query for query in queries}
     for query in (by_name[name] for name in names if name in by_name):
         alike = [other.name for other in queries if type(other) is type(query)]
-        if isinstance(query, CompositeQuery | Rule) and len(alike) > 1:
-            what = "rules of a program share their events" if query.is_rule else "equal parts of patterns are kept once"
+        if query.shares_state is not None and len(alike) > 1:
             raise UsageError(
-                f"the {counted} of {query.name!r} alone cannot be counted: {what}; "
+                f"the {counted} of {query.name!r} alone cannot be counted: {query.shares_state}; "
                 "give the budget to all queries together"
             )
 

@@ -7,17 +7,18 @@ results. Rules of all deployments run from the same tables, since they see each 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.algebra.query import AnyQuery, Program
 from weft.algebra.stored import CLASSES
 from weft.errors import UsageError
 from weft.optimizer.pipeline import DEFAULT, Choices
+from weft.plan.forms.replanning import CostReplanner, has_choice
 from weft.plan.planner import plan
 from weft.runtime.data.events import EventBatch
 from weft.runtime.data.matches import MatchBatch
-from weft.runtime.execution.adapting import Adapting, has_choice
+from weft.runtime.execution.adapting import Adapting
 from weft.runtime.execution.layer_state import with_name
 from weft.runtime.execution.matcher import NO_NAMES, NOTHING, Matcher
 from weft.runtime.watching.measuring import Sampling
@@ -60,8 +61,11 @@ class Deployments:
         self._key = key
         self._matcher.identify_by(key)
 
-    def check(self, program: Program) -> None:
-        """Refuse a program that cannot be planned."""
+    comes_by_end = True  # the matches of one query, batch by batch
+    lane_count = 1
+
+    def check(self, program: Program, added: Sequence[AnyQuery] = (), gone: Collection[Deployed] = ()) -> None:
+        """Refuse a program that cannot be planned; what is added when other queries are gone has its place here."""
         plan(self._choices.applied(program), statistics=self._choices.statistics)
 
     def deploy(self, program: Program) -> list[Deployed]:
@@ -84,7 +88,7 @@ class Deployments:
         for adapting, _ in self._adapting:
             adapting.add_readers({type_ for query in program.queries for type_ in query.reads})
         if len(self._adapting) < MOST_WATCHED and any(map(has_choice, program.queries)):
-            adapting = Adapting(self._matcher, self._choices)
+            adapting = Adapting(self._matcher, CostReplanner(self._choices))
             adapting.watch(program, [deployed.number for deployed in added], [d.query for d in self.present])
             self._adapting.append((adapting, added))
 
@@ -199,7 +203,7 @@ class Deployments:
         for saved, places in structure["adapting"]:
             own = [present[place] for place in places]
             others = [one.query for one in present if one not in own]
-            adapting = Adapting(self._matcher, self._choices)
+            adapting = Adapting(self._matcher, CostReplanner(self._choices))
             program = Program("", tuple(one.query for one in own), time_unit=time_unit)
             adapting.watch(program, [one.number for one in own], others)
             adapting.resume(saved)

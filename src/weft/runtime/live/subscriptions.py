@@ -18,6 +18,7 @@ from weft.runtime.reading.kinds import column_of, columns_of_dicts
 from weft.runtime.writing.match_rows import rows_to_matches, to_record_batches
 
 EVERY_TYPE = "*"
+Take = Callable[[Sequence[MatchBatch], Sequence[str]], object]
 KEPT_ERRORS = 100
 
 
@@ -38,6 +39,7 @@ class Subscription:
         write: Callable[[pa.RecordBatch], object] | None = None,
         wanted: Predicate | None = None,
         close: Callable[[], object] | None = None,
+        take: Take | None = None,
     ) -> None:
         self.type = type
         self.active = True
@@ -48,6 +50,23 @@ class Subscription:
         self._receive = receive
         self._write = write
         self._close = close
+        self._take = take
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether matches are handed over as columns, which are no rows yet."""
+        return self._take is not None
+
+    def hand_over(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
+        """Hand matches over as columns.
+
+        Args:
+            found: Matches, not yet in match order.
+            query_order: The names of the queries, which decides between equal matches.
+        """
+        assert self._take is not None
+        self._take(found, query_order)
+        self.delivered += sum(map(len, found))
 
     def cancel(self) -> None:
         """Deliver nothing more; a file is completed. To cancel twice changes nothing."""
@@ -156,6 +175,9 @@ class Audience:
         for member in self._members:
             own = wanted.get(member, [])
             if not member.active or (member.wanted is not None and not own):
+                continue
+            if member.takes_columns:
+                member.hand_over(own or found, query_order)
                 continue
             if member.wanted is None:
                 everything = everything or list(to_record_batches(found, query_order))

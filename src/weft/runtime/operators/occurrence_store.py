@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from weft.kernels.joins import chain, choosing, joining, joint, occurrences
+from weft.algebra.predicates import Expression
+from weft.kernels.joins import chain, channels, choosing, joining, joint, occurrences
 from weft.kernels.machine import tagged
 from weft.kernels.machine.machine import NOTES, Machine
 from weft.kernels.memory.room import NOTE
@@ -24,14 +25,21 @@ _MANY_TEXTS = 1 << 12  # fewer are not worth a search
 class Columns:
     """The attributes that are kept of events, by number."""
 
-    def __init__(self) -> None:
-        self.names: list[str] = []
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.names = list(names)
+        self.values: dict[str, Expression] = {}  # by name, those that are worked out
 
     def number(self, name: str) -> int:
         """The number of an attribute."""
         if name not in self.names:
             self.names.append(name)
         return self.names.index(name)
+
+    def number_of_value(self, value: Expression) -> int:
+        """The number of what is worked out from attributes of an event when it comes."""
+        name = f"\0{value!r}"
+        self.values[name] = value
+        return self.number(name)
 
 
 class OccurrenceStore:
@@ -184,6 +192,16 @@ class OccurrenceStore:
         joining.join_branches(lefts, rights, shift, *specs, self.rows, self.slots, self.control, self.events)
         return np.arange(first, first + count)
 
+    def append_rows(self, rows: Int64s, numbers: Int64s, is_root: npt.NDArray[np.bool_], size: int) -> int:
+        """Append rows of occurrences, with `size` empty slots each, given the numbers of events; the first row."""
+        first, used = self.row_count, int(self.control[joining.SLOTS_USED])
+        self._room(len(is_root), size)
+        given = fixed(rows), fixed(numbers), is_root, size
+        self.control[joining.SLOTS_USED] = end = channels.put_in(*given, self.rows, first, used)
+        self.control[joining.ROWS] += len(is_root)
+        self.slots[used:end] = -1
+        return first
+
     def satisfied(self, code: Int64s, lefts: Int64s, rights: Int64s) -> npt.NDArray[np.bool_]:
         """For which pairs the conditions hold."""
         if not len(code):
@@ -209,6 +227,23 @@ class OccurrenceStore:
         choosing.keep(chosen, fixed(batch.positions), fixed(batch.starts), fixed(batch.ends), first, self.events)
         self.add_values(batch, chosen)
         return first
+
+    def known_or_added(self, batch: EventBatch) -> Int64s:
+        """The numbers of events, by their positions; those that are not here are added, whatever their positions."""
+        known = self.events[: self.event_count * occurrences.EVENT : occurrences.EVENT]
+        order = np.argsort(known, kind="stable")
+        places = np.searchsorted(known[order], batch.positions)
+        numbers = np.append(order, -1)[places]
+        is_known = (places < len(known)) & (np.append(known[order], 0)[places] == batch.positions)
+        new = np.flatnonzero(~is_known)
+        numbers[new] = self.add(batch, new) + np.arange(len(new))
+        found: Int64s = numbers
+        return found
+
+    def oldest(self, *, in_order: bool) -> int | None:
+        """The first position of its events, which may have come in order."""
+        known = self.events[: self.event_count * occurrences.EVENT : occurrences.EVENT]
+        return None if not len(known) else int(known[0] if in_order else known.min())
 
     def add_values(self, batch: EventBatch, chosen: Int64s) -> None:
         """Remember some events of a batch of which all but their values is written."""

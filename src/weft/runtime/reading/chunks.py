@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +29,14 @@ MOST_SHOWN = 1024  # attributes of sparse events in a table of matches
 SPARSE = 8  # so many times as many cells as values: rows of few attributes with many names
 
 
+Form = Literal["columns", "rows", "sparse rows"]
+
+
+def form_of(names: int, events: Sequence[Sized]) -> Form:
+    """The form of rows that have so many different names: in sparse rows most are missing."""
+    return "sparse rows" if names * len(events) > SPARSE * sum(map(len, events)) else "rows"
+
+
 class Chunk:
     """Some rows of the input. Columns are made when asked for, and kept."""
 
@@ -41,8 +49,7 @@ class Chunk:
         *,
         problems: Mapping[int, str] | None = None,
         place: Callable[[int], tuple[str, int]] | None = None,
-        tabular: bool = True,
-        sparse: bool = False,
+        form: Form = "columns",
         values: Callable[[str], Sequence[object]] | None = None,
         original: Callable[[str], pa.Array] | None = None,
     ) -> None:
@@ -51,8 +58,8 @@ class Chunk:
         self.row = row
         self.problems = problems or {}  # rows that are no events, and why
         self.place = place  # file and line of a row, if it is from a file
-        self.tabular = tabular  # columns are the input's; with dicts each row has its own attributes
-        self.sparse = sparse  # most rows have few of the attributes, so that rows cost less than columns
+        self.tabular = form == "columns"  # columns are the input's; with dicts each row has its own attributes
+        self.sparse = form == "sparse rows"  # most rows have few of the attributes, so that rows cost less than columns
         self.values = values  # those of a column if they are Python's, whose texts may be no Unicode
         self._load = load
         self._original = original  # a column with the type of the input, if it has types
@@ -265,7 +272,6 @@ def dict_chunk(items: Sequence[object], time_unit: str) -> Chunk:
         lambda name: columns_of_dicts(events, [name], time_unit)[name],
         lambda row: None if row in problems else events[row],
         problems=problems,
-        tabular=False,
-        sparse=len(names) * len(events) > SPARSE * sum(map(len, events)),
+        form=form_of(len(names), events),
         values=lambda name: values_of_dicts(events, name),
     )

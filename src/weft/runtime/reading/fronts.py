@@ -6,11 +6,14 @@ accepted when confirmed: two more events are as far ahead or further, and none i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from weft.runtime.data.events import Int64s
 from weft.runtime.reading.kinds import NANOSECONDS
@@ -27,6 +30,37 @@ def jump_ticks(seconds: float | None, time_unit: str) -> int | None:
     return max(0, int(seconds * 10**9 // NANOSECONDS[time_unit]))
 
 
+class Cluster(NamedTuple):
+    """Times none of which is more than a jump from the next: the first, the last, their number, and the last few."""
+
+    first: int
+    last: int
+    size: int
+    tail: tuple[int, ...]  # `CONFIRM` of them, or all
+
+
+def clusters_of(ends: Int64s, jump: int | None) -> list[Cluster]:
+    """Ascending times as clusters: all that a front must know of them. Without a jump there is one."""
+    if not len(ends):
+        return []
+    cuts = [] if jump is None else (np.flatnonzero(_jumps(ends, jump)) + 1).tolist()
+    bounds = zip([0, *cuts], [*cuts, len(ends)], strict=True)
+    parts = [ends[begin:stop] for begin, stop in bounds]
+    return [Cluster(int(part[0]), int(part[-1]), len(part), tuple(part[-CONFIRM:].tolist())) for part in parts]
+
+
+def joined(clusters: Iterable[Cluster], jump: int) -> list[Cluster]:
+    """Clusters of several sets of times as those of all of them."""
+    found: list[Cluster] = []
+    for own in sorted(clusters):
+        if found and own.first <= found[-1].last + jump:
+            before = found.pop()
+            tail = tuple(sorted((*before.tail, *own.tail))[-CONFIRM:])
+            own = Cluster(before.first, max(before.last, own.last), before.size + own.size, tail)
+        found.append(own)
+    return found
+
+
 @dataclass
 class Front:
     """The time that a source has come to; None: there are too few events to know. `doubted`: times that are ahead."""
@@ -39,29 +73,35 @@ class Front:
         """Move on by the ends of events, in any order, and give the time that has been reached then."""
         if not len(ends):
             return self.time
-        largest = int(ends.max())
+        return self.take_clusters(clusters_of(np.sort(ends), jump), jump)
+
+    def take_clusters(self, clusters: Sequence[Cluster], jump: int | None) -> int | None:
+        """The same of times as clusters, those of several sets of times one after the other."""
+        if not clusters:
+            return self.time
+        largest = max(own.last for own in clusters)
         if jump is None or (self.time is not None and largest <= self.time + jump):
             self.time = largest if self.time is None else max(self.time, largest)
             self.doubted = []
             return self.time
-        ahead = np.sort(np.concatenate([ends, np.array(self.doubted, np.int64)]))
+        fresh = joined(clusters, jump)
+        doubted = [Cluster(time, time, 1, (time,)) for time in self.doubted if self.time is None or time > self.time]
+        ahead = joined([*fresh, *doubted], jump)
         if self.time is None:
-            self.time = _beginning(ahead, jump, self.agree)
-            if self.time is None:
-                self.doubted = ahead.tolist()
+            largest_group = max(ahead, key=lambda own: own.size)
+            if largest_group.size < self.agree:
+                self.doubted = list(chain.from_iterable(own.tail for own in ahead))
                 return None
-            self._follow(ahead, jump)
-            self.doubted = self._beyond(ahead)
+            self.time = largest_group.last
+            self.doubted = _last_after(self.time, ahead)
             return self.time
-        before = self.time
-        fresh = np.sort(ends)
         self._follow(fresh, jump)
-        going_on = int(np.searchsorted(fresh, self.time, side="right"))
-        beyond = fresh[going_on:] if going_on else ahead[ahead > before]
-        if len(beyond) >= CONFIRM and len(beyond) >= going_on:
-            self.time = int(beyond[-CONFIRM])
-            self._follow(beyond, jump)
-        self.doubted = [] if going_on else self._beyond(beyond)
+        going_on = sum(own.size for own in fresh if own.last <= self.time)
+        beyond = [own for own in fresh if own.first > self.time] if going_on else ahead
+        if (more := sum(own.size for own in beyond)) >= CONFIRM and more >= going_on:
+            confirmed = _last_after(self.time, beyond)[0]
+            self.time = next(own.last for own in beyond if own.last >= confirmed)
+        self.doubted = [] if going_on else _last_after(self.time, beyond)
         return self.time
 
     def pass_time(self, time: int) -> None:
@@ -69,21 +109,12 @@ class Front:
         self.time = time if self.time is None else max(self.time, time)
         self.doubted = [other for other in self.doubted if other > self.time]
 
-    def _follow(self, ends: Int64s, jump: int) -> None:
-        """Go on to the last of the ascending ends that is no jump away from the one before."""
+    def _follow(self, clusters: Iterable[Cluster], jump: int) -> None:
+        """Go on to the last of the ascending times that is no jump away from the one before."""
         assert self.time is not None
-        later = ends[np.searchsorted(ends, self.time, side="right") :]
-        if len(later):
-            steps = np.diff(later, prepend=self.time)
-            stop = np.flatnonzero(steps > jump)
-            last = int(stop[0]) if len(stop) else len(later)
-            self.time = int(later[last - 1]) if last else self.time
-
-    def _beyond(self, ends: Int64s) -> list[int]:
-        """The times that are ahead: as many as it takes to believe one."""
-        assert self.time is not None
-        found: list[int] = ends[ends > self.time].tolist()
-        return found[-CONFIRM:]
+        for own in clusters:
+            if own.last > self.time >= own.first - jump:
+                self.time = own.last
 
     def to_plain(self) -> Sequence[object]:
         """As JSON has it."""
@@ -99,16 +130,16 @@ class Front:
 
 
 def reach(
-    reached: dict[str, int], doubted: dict[str, list[int]], name: str, runs: Sequence[Int64s], jump: int | None
+    reached: dict[str, int], doubted: dict[str, list[int]], name: str, clusters: Sequence[Cluster], jump: int | None
 ) -> None:
-    """Let a source come as far as the ends of new events say, which ascend in each run."""
-    known, largest = reached.get(name), max(int(run[-1]) for run in runs)
+    """Let a source come as far as the times of new events say."""
+    known, largest = reached.get(name), max(own.last for own in clusters)
     if jump is None or (known is not None and largest <= known + jump):
         reached[name] = largest if known is None else max(known, largest)
         doubted.pop(name, None)
         return
     front = Front(known, doubted.pop(name, []))
-    time = front.take(np.concatenate(runs), jump)
+    time = front.take_clusters(clusters, jump)
     if time is not None:
         reached[name] = time
     if front.doubted:
@@ -119,10 +150,13 @@ def reach(
             reached[other] = max(doubted.pop(other))
 
 
-def _beginning(ends: Int64s, jump: int, agree: int) -> int | None:
-    """The first time of the most events that are near each other, the earlier of as many; None: they are too few."""
-    borders = np.flatnonzero(np.diff(ends) > jump) + 1
-    groups = np.split(ends, borders)
-    sizes = [len(group) for group in groups]
-    most = max(sizes)
-    return int(groups[sizes.index(most)][0]) if most >= agree else None
+def _last_after(time: int, clusters: Iterable[Cluster]) -> list[int]:
+    """The last few times after one, in order."""
+    found = [other for own in clusters for other in own.tail if other > time]
+    return sorted(found)[-CONFIRM:]
+
+
+def _jumps(ends: Int64s, jump: int) -> npt.NDArray[np.bool_]:
+    """Which ascending ends are a jump away from the one before: differences may be larger than any end."""
+    found: npt.NDArray[np.bool_] = np.diff(ends.view(np.uint64)) > np.uint64(min(jump, 2**64 - 1))
+    return found

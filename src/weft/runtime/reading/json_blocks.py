@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from weft.algebra.numbers import EXACT
-from weft.runtime.reading.chunks import SPARSE, Chunk, arrow_chunk
+from weft.runtime.reading.chunks import SPARSE, Chunk, arrow_chunk, form_of
 from weft.runtime.reading.kinds import columns_of_dicts
 
 LONGEST = 1 << 26  # bytes of a line
@@ -77,7 +77,7 @@ def arrow_block(block: bytes, path: str, line: int, time_unit: str, texts: set[s
         return None  # a line with several events, or one over several lines
     chunk = arrow_chunk(batches[0], time_unit)
     lines = _Lines(block, path, line)
-    return Chunk(chunk.length, names, chunk.column, lines.event, place=lines.place, tabular=False)
+    return Chunk(chunk.length, names, chunk.column, lines.event, place=lines.place, form="rows")
 
 
 def _is_odd(block: bytes) -> bool:
@@ -161,8 +161,7 @@ def _block_of_lines(block: bytes, path: str, first: int, time_unit: str) -> Chun
         lambda row: None if row in problems else events[row],
         problems=problems,
         place=lambda row: (path, numbers[row]),
-        tabular=False,
-        sparse=len(names) * len(events) > SPARSE * sum(map(len, events)),
+        form=form_of(len(names), events),
     )
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import InputError, UsageError, did_you_mean
+from weft.plan.properties import ALL_FIELDS
 from weft.runtime.data import blocks
-from weft.runtime.data.events import STREAM, Column, EventBatch, Int64s, Rejected
+from weft.runtime.data.events import SHOWN, STREAM, Column, EventBatch, Int64s, Rejected
 from weft.runtime.reading.chunks import Chunk, chunks_of
 from weft.runtime.reading.kinds import NANOSECONDS, check_time_unit
 from weft.runtime.reading.readable import check_keys, check_kinds, check_texts, check_types
@@ -40,6 +41,7 @@ class Reading:
     order: tuple[str, ...] = ()  # columns that decide between equal times
     key: tuple[str, ...] = ()  # columns that ids are made of; an event without one of them is rejected
     shown: frozenset[str] | None = frozenset()  # columns that results show as the input has them; None: all
+    all_fields: bool = False  # matches show all attributes but those of types and times: see `SHOWN`
 
     def __post_init__(self) -> None:
         check_time_unit(self.time_unit)
@@ -49,7 +51,7 @@ class Reading:
     @property
     def needed(self) -> frozenset[str] | None:
         """Every column that must be read to do so, or None for all."""
-        if self.columns is None or self.shown is None:
+        if self.columns is None or self.shown is None or self.all_fields:
             return None
         declared = {name for kind in self.catalog.all_types() for name, _ in kind.attributes}
         read = {self.time, START, END, self.type, STREAM, *self.order, *self.key}
@@ -92,6 +94,10 @@ class Segment:
 
         columns = {name: kept(self.chunk.column(name)) for name in names if self.chunk.has(name)}
         columns |= {name: kept(Column(numbers=pa.array(fine))) for name, fine in self.fine(reading).items()}
+        if reading.all_fields:
+            hidden = {reading.time, reading.type, START, END}
+            own = (name for name in self.chunk.names if name not in hidden)
+            columns |= {SHOWN + name: columns.get(name) or kept(self.chunk.column(name)) for name in own}
         streams = kept(self.chunk.column(STREAM)).texts
         types = kept(self.chunk.column(reading.type)).texts
         return EventBatch(
@@ -260,6 +266,7 @@ class Given(TypedDict, total=False):
     order: Sequence[str]
     key: Sequence[str]
     shown: Collection[str] | None
+    all_fields: bool
 
 
 def reading_of(**given: Unpack[Given]) -> Reading:
@@ -272,12 +279,13 @@ def reading_of(**given: Unpack[Given]) -> Reading:
         given.get("catalog") or usual.catalog,
         given.get("time_unit", usual.time_unit),
         given.get("batch_size", usual.batch_size),
-        None if columns is None else frozenset(columns),
+        None if columns is None else frozenset(columns) - {ALL_FIELDS},
         given.get("ordered", usual.ordered),
         tuple(given.get("sources", usual.sources)),
         order=tuple(given.get("order", usual.order)),
         key=tuple(given.get("key", usual.key)),
         shown=None if shown is None else frozenset(shown),
+        all_fields=given.get("all_fields", columns is not None and ALL_FIELDS in columns),
     )
 
 
@@ -311,14 +319,19 @@ def source_of(data: Any, reading: Reading) -> EventSource:
     return EventSource(chunks, reading, passing=not isinstance(data, Sequence))
 
 
+# What to do when a column is not there: where times and types are is said by the caller.
+NAME_TYPE = "say which it is: --type NAME (type= in Python); or give all one type: --events 'file:FILE?type=NAME'"
+NAME_TIME = "say which it is: --time NAME (time= in Python)"
+
+
 def _check_columns(names: Collection[str], reading: Reading) -> None:
-    missing = None
+    missing = cure = None
     if reading.type not in names:
         missing = f"no column {reading.type!r} for the type of events"
-        wanted = reading.type
+        wanted, cure = reading.type, NAME_TYPE
     elif reading.time not in names and not (START in names and END in names):
         missing = f"no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
-        wanted = reading.time
+        wanted, cure = reading.time, NAME_TIME
     elif lost := next((name for name in reading.order if name not in names), None):
         missing, wanted = f"no column {lost!r} to order by", lost
     elif lost := next((name for name in reading.key if name not in names), None):
@@ -326,7 +339,8 @@ def _check_columns(names: Collection[str], reading: Reading) -> None:
     if missing:
         hint = did_you_mean(wanted, names) or ""
         there = f"the columns are {', '.join(names)}" if names else "there are no columns"
-        raise InputError(f"{missing}; {there}" + (f"; {hint}" if hint.startswith("did") else ""))
+        told = [missing, there, *([hint] if hint.startswith("did") else []), *([cure] if cure and names else [])]
+        raise InputError("; ".join(told))
 
 
 def ordered(starts: Int64s, ends: Int64s) -> bool:

@@ -29,7 +29,7 @@ def payload_chunk(payloads: Sequence[bytes | None], place: Place, time_unit: str
             def event(row: int) -> dict[str, Any]:
                 return dict(json.loads(known[row]))
 
-            return Chunk(read.length, read.names, read.column, event, place=place, tabular=False)
+            return Chunk(read.length, read.names, read.column, event, place=place, form="rows")
     return _one_by_one(payloads, place, time_unit)
 
 
@@ -56,5 +56,5 @@ def _one_by_one(payloads: Sequence[bytes | None], place: Place, time_unit: str) 
         shown,
         problems=problems,
         place=place,
-        tabular=False,
+        form="rows",
     )

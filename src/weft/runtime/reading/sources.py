@@ -68,7 +68,7 @@ def with_defaults(chunk: Chunk, defaults: Mapping[str, str]) -> Chunk:
         partial(_row, chunk, defaults),
         problems=chunk.problems,
         place=chunk.place,
-        tabular=chunk.tabular,
+        form="columns" if chunk.tabular else "rows",
         original=partial(_original, chunk, defaults),
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.algebra.query import AnyQuery
-from weft.runtime.data.events import EventBatch
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.data.shape import MATCH_SCHEMA, Shape
 from weft.runtime.execution.matcher import Matcher
@@ -49,9 +49,17 @@ class Results:
         self.shape = shape
         self._kept, self._paging = EventBuffer(), Paging()
 
+    def keep(self, events: EventBatch) -> None:
+        """Keep events, in order, that later matches may show."""
+        self._kept.add(events)
+
+    def rows_at(self, positions: Int64s) -> pa.RecordBatch:
+        """The events at these positions as the input has them."""
+        return self._kept.shown(positions).at(positions)
+
     def push(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
         """The matches that a batch makes certain, piece by piece: there may be more than fit into memory."""
-        self._kept.add(batch)
+        self.keep(batch)
         yield from self._rows(self.matcher.push(replace(batch, rows=None)))
         self._kept.forget(self.matcher.oldest)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -35,7 +35,8 @@ def shape_of(queries: Sequence[AnyQuery], schema: pa.Schema, reading: Reading, *
     variables = tuple(
         (name, tuple(own for own in schema.names if own in chosen)) for name, chosen in shown.items() if chosen
     )
-    fields, times = _agreed(queries, schema), _time_columns(schema, reading)
+    unshown = {reading.time, reading.type, START, END}
+    fields, times = _agreed(queries, schema, unshown), _time_columns(schema, reading)
     read = {name for _, names in variables for name in names} | set(times or ())
     read |= {field.attribute for field in fields or () if field.variable is not None}
     kept = pa.schema([field for field in schema if field.name in read])
@@ -59,12 +60,8 @@ def narrowed(shape: Shape, names: Collection[str]) -> Shape:
 
 def variables_of(query: AnyQuery) -> dict[str, Collection[str] | None]:
     """The variables that a query's matches may show, each with the attributes that it selects, or None for all."""
-    if isinstance(query, Rule):
-        return dict.fromkeys(query.order or query.variables)
-    if isinstance(query, CompositeQuery):
-        return dict.fromkeys(query.variables)
     if not isinstance(query, Query):
-        return dict.fromkeys(query.situation.variables)
+        return dict.fromkeys(query.shown_variables)
     names = dict.fromkeys(name for atom in build_automaton(query).atoms for name in visible_names(atom, query))
     selected: dict[str, list[str]] = {}
     for item in query.selected or ():
@@ -83,11 +80,11 @@ def _time_columns(schema: pa.Schema, reading: Reading) -> tuple[str, str] | None
 # -- fields of events -----------------------------------------------------------------------------
 
 
-def _agreed(queries: Sequence[AnyQuery], schema: pa.Schema) -> tuple[EventField, ...] | None:
+def _agreed(queries: Sequence[AnyQuery], schema: pa.Schema, unshown: Collection[str]) -> tuple[EventField, ...] | None:
     """The fields that all queries have; None when they differ, when there are none, or when a type is not known."""
     first: tuple[EventField, ...] | None = None
     for query in queries:
-        fields = _fields_of(query, schema)
+        fields = _fields_of(query, schema, unshown)
         if not fields or (first is not None and _types(fields) != _types(first)):
             return None
         if first is not None and fields != first:  # the same types from other variables: read from the JSON text
@@ -106,7 +103,7 @@ def _is_whole(field: EventField) -> bool:
     return field.variable is not None or kind in _KINDS.values()
 
 
-def _fields_of(query: AnyQuery, schema: pa.Schema) -> tuple[EventField, ...] | None:
+def _fields_of(query: AnyQuery, schema: pa.Schema, unshown: Collection[str]) -> tuple[EventField, ...] | None:
     if isinstance(query, Rule):
         return tuple(EventField(field.name, _KINDS[field.kind]) for field in query.fields)
     found: list[EventField | None]
@@ -116,11 +113,23 @@ def _fields_of(query: AnyQuery, schema: pa.Schema) -> tuple[EventField, ...] | N
             for field in selected_fields(query, build_automaton(query))
         ]
         found += [_field(item.name, item.value, schema) for item in query.computed]
+    elif isinstance(query, CompositeQuery) and query.all_fields:
+        return tuple(_all_fields(query, schema, unshown))
     else:
         found = [_field(field.name, field.value, schema) for field in query.fields]
     fields = tuple(field for field in found if field is not None)
     # A field whose type is not known here is not left out: the whole event is JSON then.
     return fields if {field.name for field in fields} == set(query.field_kinds) else None
+
+
+def _all_fields(query: CompositeQuery, schema: pa.Schema, unshown: Collection[str]) -> Iterator[EventField]:
+    """All attributes of all variables, which `SELECT *` shows."""
+    for variable in query.variables:
+        for column in schema:
+            if column.name not in unshown:
+                many = variable in query.repeated
+                kind = pa.list_(column.type) if many else column.type
+                yield EventField(f"{variable}.{column.name}", kind, variable, column.name, many)
 
 
 def _shown(name: str, variable: str, attribute: str, schema: pa.Schema, *, many: bool = False) -> EventField | None:

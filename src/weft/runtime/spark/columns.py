@@ -10,7 +10,7 @@ from pyspark.sql.types import DataType, DecimalType, StructField, StructType
 
 from weft.runtime.data.shape import Shape
 from weft.runtime.spark.compat import arrow_fields
-from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
+from weft.runtime.spark.schema import RUN_SCHEMA, SENT_SCHEMA, output_schema
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -63,3 +63,4 @@ def output_columns(shape: Shape | None) -> StructType:
 
 
 RUN_COLUMNS = spark_columns(RUN_SCHEMA)
+SENT_COLUMNS = spark_columns(SENT_SCHEMA)

@@ -44,6 +44,7 @@ def release_of(version: str) -> Release:
 
 
 RELEASE = release_of(pyspark.__version__)
+MEASURES_BATCHES = RELEASE >= (4, 0)  # whether rows for Python are bounded by their bytes; always from 4.0 on
 
 
 def check_release() -> None:

@@ -1,4 +1,5 @@
-"""Count matches without building them: what `count()` does of a frame that `weft.match` returned.
+"""Count matches without building them, and collect them without making rows: `count()` and `toArrow()` of what
+`weft.match` returned.
 
 Spark cannot tell a Python task which of its columns nobody reads. A number of matches needs neither their ids nor the
 events they show, so these are not read, not sent and not built.
@@ -12,13 +13,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from weft.runtime.spark.batch import match_lanes
+from weft.runtime.spark.batch import collect_lanes, match_lanes
+from weft.runtime.spark.batching import unmeasured_batches
+from weft.runtime.spark.compat import arrow_fields
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.noticing import Counts
 
 Runs = Callable[[Job], DataFrame]
+_LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 
 
 def count_quickly(matches: DataFrame, job: Job, runs: Runs, counts: Counts) -> DataFrame:
@@ -31,13 +37,35 @@ def count_quickly(matches: DataFrame, job: Job, runs: Runs, counts: Counts) -> D
     def count() -> int:
         if _is_cached(matches):
             return int(usual())
-        narrow = replace(job, shape=None, positions=False, reading=replace(job.reading, shown=frozenset()))
-        with counts.telling() as tell:
+        reading = replace(job.reading, shown=frozenset())
+        narrow = replace(job, shape=None, positions=False, is_anonymous=True, reading=reading)
+        with counts.telling() as tell, unmeasured_batches(matches.sparkSession, narrow):
             values = totals_of(match_lanes(runs(narrow), narrow, counting=True).collect())
             tell(values)
         return int(values["matches"])
 
     matches.count = count
+    return matches
+
+
+def collect_quickly(matches: DataFrame, job: Job, runs: Runs, counts: Counts) -> DataFrame:
+    """Let `matches.toArrow()` collect what lanes give as it is; cached matches are collected by Spark."""
+    if not hasattr(matches, "toArrow") or not hasattr(matches, "_jdf"):
+        return matches
+    usual = matches.toArrow
+
+    def collect() -> pa.Table:
+        if _is_cached(matches) or matches.sparkSession.conf.get(_LARGE_TYPES, "false") == "true":
+            return usual()
+        with counts.telling() as tell:
+            output = collect_lanes(runs(job), job)
+            found = output.filter(pc.is_valid(output["query"]))
+            rest = output.filter(pc.is_null(output["query"])).select(["query", "rejected", "reason"])
+            rows = [{**row, "event": row["rejected"]} for row in rest.to_pylist()]
+            tell({**totals_of(rows), "matches": len(found)})
+        return found.select(matches.columns).cast(arrow_fields(matches.schema), safe=False)
+
+    matches.toArrow = collect
     return matches
 
 

@@ -19,11 +19,12 @@ from weft.plan.operators import Plan
 from weft.runtime.data.events import Rejected
 from weft.runtime.data.joint_types import joint_schema
 from weft.runtime.data.shape import MATCH_SCHEMA, Shape
+from weft.runtime.options import EventColumns
 from weft.runtime.reading.chunks import Chunk, chunks_of
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.sources import NamedSource
 from weft.runtime.results.shaping import shape_of
-from weft.runtime.spark.batch import match_lanes
+from weft.runtime.spark.batch import collect_lanes, match_lanes
 from weft.runtime.spark.columns import RUN_COLUMNS, arrow_schema, spark_columns
 from weft.runtime.spark.compat import from_arrow, is_frame, to_arrow
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to, suited_to_files
@@ -32,8 +33,9 @@ from weft.runtime.spark.jobs.job import Job, job_of
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.lanes.ranges import ranged_by_files, ranged_by_frame
 from weft.runtime.spark.lanes.sampling import is_quick, suited_to_frame
-from weft.runtime.spark.packing.chunks import Place, pack_chunk
+from weft.runtime.spark.packing.chunks import pack_chunk
 from weft.runtime.spark.packing.frames import run_frame
+from weft.runtime.spark.packing.runs import Place
 from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, own_error
 from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 from weft.runtime.spark.session import cores, spark_session
@@ -53,11 +55,7 @@ class SparkRun:
         self,
         events: Any,
         chosen: Plan,
-        *,
-        time: str = "ts",
-        type: str = "type",
-        order: tuple[str, ...] = (),
-        key: tuple[str, ...] = (),
+        columns: EventColumns,
         lanes: int | None = None,
     ) -> None:
         self.counters: dict[str, int] = {}
@@ -66,7 +64,7 @@ class SparkRun:
         self._tied = 0
         self._census: dict[str, int] = {}
         self._events = events
-        self._reading = Reading(time, type, time_unit=chosen.program.time_unit, order=order, key=key)
+        self._reading = Reading(**columns.named, time_unit=chosen.program.time_unit)
         self._plan = chosen
         self._lanes = lanes
 
@@ -115,7 +113,8 @@ class SparkRun:
         session = self._session()
         with failing_in_words():
             job = job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape)
-            output = to_arrow(match_lanes(*self._runs(session, job), counting=counting))
+            runs, job = self._runs(session, job)
+            output = to_arrow(match_lanes(runs, job, counting=True)) if counting else collect_lanes(runs, job)
         output = output.cast(output_schema(shape))
         self._note(output, "event" if shape is None else "rejected")
         return job, output

@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from weft.algebra.query import Program
 from weft.errors import DataWarning, RejectedWarning, callers_level
 from weft.runtime.spark.compat import is_frame, is_observed
+from weft.runtime.spark.packing.letters import OTHER
 from weft.runtime.spark.streams.streaming import COUNTED, observed
 from weft.runtime.watching.census import SEEN, doubts_of, is_census, tied_doubt, types_of
 
@@ -49,7 +50,8 @@ class Noticed:
     rejects: bool  # whether they are given to the user anyway
     tells: Callable[[dict[str, Any]], None] | None = None  # instead of what a program's matches show
     of_frame: bool = True  # whether events come from a frame, whose partitions have no order of their own
-    types: Callable[[], Iterable[str]] | None = None  # of the first events, where Spark filters them
+    types: Callable[[], Iterable[str]] | None = None  # of the first events, where Spark reads them
+    filtered: bool = False  # whether Spark filters events by what the program reads
 
 
 class Counts:
@@ -95,15 +97,16 @@ def noticed(
     of_frame: bool = True,
     left_out: Sequence[str] = (),
     types: Callable[[], Iterable[str]] | None = None,
+    filtered: bool = False,
 ) -> tuple[DataFrame, Counts]:
     """Return the same rows, counted; warnings are shown after the first action that computes them.
 
     `rejects`: the user is given the events that cannot be read. `of_frame`: events come from a frame, whose partitions
     have no order of their own. `left_out`: the counters of what limits leave out by query. `types`: asks for those of
-    the first events, if Spark filters events by what the program reads.
+    the first events; `filtered`: Spark filters events by what the program reads.
     """
     name = _PREFIX + uuid.uuid4().hex
-    item = Noticed(name, Observation(name), program, rejects, of_frame=of_frame, types=types)
+    item = Noticed(name, Observation(name), program, rejects, of_frame=of_frame, types=types, filtered=filtered)
     told = F.when(F.col("query").isNull() & F.col("reason").isNull(), F.col("rejected"))
     if hasattr(output, "_jdf"):
         # Each match passes here, so little is worked out for it: what lanes count is added up in this process.
@@ -230,10 +233,12 @@ def _doubts(item: Noticed, program: Program, values: dict[str, Any], *, limited:
     """What the counters of a batch say that is probably not meant; `limited`: perhaps not all was looked at."""
     counts = {name: count for name, count in values.items() if is_census(name) and count}
     named = [SEEN + name for name in types_of(program)]
-    if values["matches"] and (limited or item.types is not None):
+    has_others = counts.pop(SEEN + OTHER, 0) > 0  # whose types only Spark has seen
+    if values["matches"] and (limited or item.filtered):
         counts |= dict.fromkeys(named, 1)
-    if item.types is not None and not counts.keys() >= set(named):
+    if item.types is not None and (item.filtered or has_others) and not counts.keys() >= set(named):
         first = {SEEN + name: 1 for name in item.types()}
         counts |= first
-        values = {**values, "events": len(first)}  # those that were filtered are not counted
-    return doubts_of(program, counts, values, filtered=item.types is not None)
+        if item.filtered:
+            values = {**values, "events": len(first)}  # those that were filtered are not counted
+    return doubts_of(program, counts, values, filtered=item.filtered)

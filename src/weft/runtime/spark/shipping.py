@@ -39,12 +39,13 @@ def shipped(work: Work, session: SparkSession) -> Work:
     packed, missing, kernels = packed_up(work), MISSING, send_kernels(session)
 
     def begun(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pickle
         import sys
 
         try:
-            own = pickle.loads(packed)
             from weft.runtime.spark.kernels import receive_kernels
+            from weft.runtime.spark.unpacking import unpacked
+
+            own = unpacked(packed)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "weft":
                 raise

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.runtime.data import blocks
-from weft.runtime.data.events import Column, EventBatch, Int64s
+from weft.runtime.data.events import SHOWN, Column, EventBatch, Int64s
 from weft.runtime.data.joint_types import join_rows
 from weft.runtime.store.pages import Growing, Pages
 
@@ -39,14 +39,16 @@ class EventBuffer:
 
     def __init__(self, attributes: Sequence[str] | None = None) -> None:
         self.attributes = attributes
+        self.all_fields = False  # whether attributes that `SELECT *` shows are kept, too
         self._chunks: list[EventBatch] = []
         self._fresh: list[tuple[EventBatch, Int64s]] = []  # batches, and which of their events
+        self._loose: list[EventBatch] = []  # events at any positions
         self._count = 0  # events ever kept
         self._none = pa.record_batch([], names=[])  # no events, with the columns of the last ones
         self._look_at = LEAST  # so many events are worth a look at which still matter
 
     def __len__(self) -> int:
-        return sum(map(len, self._chunks)) + sum(len(chosen) for _, chosen in self._fresh)
+        return sum(map(len, [*self._chunks, *self._loose])) + sum(len(chosen) for _, chosen in self._fresh)
 
     def add(self, batch: EventBatch, chosen: Int64s | None = None) -> None:
         """Add events of a batch (None: all), which follow all earlier ones."""
@@ -59,13 +61,22 @@ class EventBuffer:
         if chosen is None or count * _FEW < len(batch) or len(self._fresh) > _MANY:  # the others take memory too
             self._pick()
 
+    def merge(self, batch: EventBatch) -> None:
+        """Add events at any positions; those that are here already are not added again."""
+        whole = self._shown_of(batch)
+        if whole is not None and len(batch):
+            self._loose.append(whole)
+
     def _shown_of(self, batch: EventBatch) -> EventBatch | None:
         """What is kept of a batch, or None for nothing."""
         positions, columns, rows = batch.positions, dict[str, Column](), batch.rows
         if self.attributes is None and rows is not None:
             self._none = rows.slice(0, 0)
-        elif self.attributes:
-            columns, rows = {name: batch.columns[name] for name in self.attributes if name in batch.columns}, None
+        elif self.attributes or self.all_fields:
+            names = self.attributes or ()
+            columns, rows = {name: batch.columns[name] for name in names if name in batch.columns}, None
+            if self.all_fields:
+                columns |= {name: column for name, column in batch.columns.items() if name.startswith(SHOWN)}
         else:
             return None
         return EventBatch(pa.nulls(len(batch)), positions, positions, positions, columns, rows=rows)
@@ -76,6 +87,11 @@ class EventBuffer:
             whole if len(chosen) == len(whole) else blocks.take(whole, chosen) for whole, chosen in self._fresh
         )
         self._fresh = []
+        if self._loose:
+            joined = blocks.concat([*self._chunks, *self._loose])
+            positions, rows = np.unique(joined.positions, return_index=True)
+            self._count += len(positions) - sum(map(len, self._chunks))
+            self._chunks, self._loose = [blocks.take(joined, rows)], []
 
     def _picked(self) -> list[EventBatch]:
         """All events, in chunks that are not small, but for the last."""
@@ -93,6 +109,8 @@ class EventBuffer:
         if len(self) < self._look_at:
             return
         first = oldest()
+        if self._loose:
+            self._pick()
         if first is None:
             self._chunks, self._fresh = [], []
         else:
@@ -114,6 +132,11 @@ class EventBuffer:
         parts = [chunk.columns.get(name) for chunk in chunks]
         whole = blocks.join_columns(parts, list(map(len, chunks))) if len(parts) > 1 else parts[0] or Column()
         return whole.map(lambda array: array.take(rows))
+
+    def fields(self) -> list[str]:
+        """The attributes that `SELECT *` shows of the events that are kept, in order."""
+        names = {name for chunk in self._picked() for name in chunk.columns if name.startswith(SHOWN)}
+        return sorted(name.removeprefix(SHOWN) for name in names)
 
     def shown(self, positions: Int64s) -> Shown:
         """Return the rows at these positions (in any order), possibly among further rows."""

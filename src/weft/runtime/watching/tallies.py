@@ -38,6 +38,11 @@ class Tallying:
                 self._types[type_ or ""] += count
             self._measure.look(blocks.slice(batch, 0, PIECE))
 
+    def of_chunk(self, batch: EventBatch) -> Plain:
+        """What was counted of some events alone, or None if there are none."""
+        self.look(batch)
+        return self.told()
+
     def told(self) -> Plain:
         """What was counted since this was asked last, or None if nothing came."""
         if self._times is None:
@@ -57,6 +62,22 @@ class Tallying:
             "apart": self._apart,
             "ticks": self._measure.ticks,
         }
+
+
+def together(told: Iterable[Plain]) -> Plain:
+    """What was told of several chunks, as if it were of one, or None if nothing was."""
+    found = None
+    for one in told:
+        if found is None or one is None:
+            found = one if found is None else found
+            continue
+        types = Counter(found["types"])
+        types.update(one["types"])
+        held = [(text, found["asked"].get(text, (0, 0)), one["asked"][text]) for text in one["asked"]]
+        asked = {text: [before[0] + now[0], before[1] + now[1]] for text, before, now in held}
+        times = min(found["times"][0], one["times"][0]), max(found["times"][1], one["times"][1])
+        found = {**found, "types": dict(types), "asked": asked, "times": times}
+    return found
 
 
 @dataclass

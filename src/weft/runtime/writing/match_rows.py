@@ -15,7 +15,7 @@ from weft.algebra.numbers import real
 from weft.kernels.matches.bindings import bind
 from weft.kernels.matches.order import is_ordered, merged_order
 from weft.runtime.data.buffers import fixed, joined, names_by_number, room
-from weft.runtime.data.json_texts import json_objects
+from weft.runtime.data.json_texts import json_objects, sparse_json_objects
 from weft.runtime.data.matches import Int32s, Int64s, Labels, Match, MatchBatch, ids_of, put_in_order
 from weft.runtime.data.shape import MATCH_SCHEMA
 from weft.runtime.identity.ids import as_text, label_table
@@ -228,7 +228,9 @@ def _lists(offsets: Int32s, values: Int64s, kind: pa.DataType) -> pa.Array:
 
 def _event_texts(batch: MatchBatch) -> pa.Array:
     """The JSON object of each match's selected fields."""
-    return json_objects(batch.fields, len(batch)) if batch.events is None else batch.events
+    if batch.events is not None:
+        return batch.events
+    return (sparse_json_objects if batch.sparse else json_objects)(batch.fields, len(batch))
 
 
 @lru_cache(maxsize=256)

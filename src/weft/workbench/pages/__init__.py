@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import FastAPI
 from nicegui import ui
 
-from weft.workbench.pages import cluster, programs, running, tests, trying
+from weft.workbench.pages import cluster, programs, remote, running, tests, trying
 from weft.workbench.service import Workbench
 
 
 def add_pages(app: FastAPI, bench: Workbench) -> None:
     """Put all pages into an application."""
-    for page in (programs, trying, tests, running, cluster):
+    for page in (programs, trying, tests, running, remote, cluster):
         page.add(bench)
     ui.run_with(app, title="weft", favicon="🧵", show_welcome_message=False, reconnect_timeout=10)

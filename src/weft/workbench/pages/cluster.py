@@ -7,7 +7,7 @@ from dataclasses import asdict
 from nicegui import ui
 
 from weft.workbench.pages.frame import asked, card, fill, frame, table
-from weft.workbench.pages.readings import size_text
+from weft.workbench.pages.run_texts import size_text
 from weft.workbench.service import Workbench
 
 COLUMNS = ("run", "id", "host", "cores", "memory_used", "memory", "active_tasks", "completed_tasks", "failed_tasks")
@@ -24,8 +24,8 @@ def add(bench: Workbench) -> None:
                 machine = ui.label().props('data-testid="machine"')
             with card("Executors of Spark"):
                 listed = table(COLUMNS, [], "id", "executors")
-                listed.props('no-data-label="no run on Spark is active: start one on the page Running"')
-                unknown = ui.label().classes("weft-mono opacity-70")
+                listed.props('no-data-label="no run on Spark is active; start one on the page Running"')
+                unknown = ui.label().classes("weft-mono weft-quiet")
 
             async def look() -> None:
                 found = await asked(bench.cluster)

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable
 from nicegui import ui
 
 from weft.workbench.checking import Checked
-from weft.workbench.pages.frame import asked
+from weft.workbench.pages.frame import asked, plural
 from weft.workbench.service import ProgramSource, Workbench
 
+LOOK = {"error": "weft-bad", "warning": "weft-doubt", "none": "weft-good"}  # by severity
 PAUSE = 0.35  # seconds without a key after which the text is looked at
 LANGUAGES = {"ceql": "CEQL", "eql": "EQL", "step": "Step", "tesla": "TESLA", "epn": "EPN", "sql": "SQL"}
 # The editor asks the service for words while one types; what comes back is shown as text.
@@ -43,21 +44,23 @@ import("nicegui-codemirror").then(async (CM) => {
 
 
 class ProgramEditor:
-    """An editor with its findings below it. `on_right` is called with a text that can run."""
+    """An editor with its findings below it. `on_checked` is called with a text that can run, or with None."""
 
     def __init__(
-        self, bench: Workbench, source: ProgramSource, on_right: Callable[[ProgramSource], Awaitable[None]]
+        self, bench: Workbench, source: ProgramSource, on_checked: Callable[[ProgramSource | None], Awaitable[None]]
     ) -> None:
         self._bench = bench
-        self._on_right = on_right
+        self._on_checked = on_checked
         self.path = source.path
         with ui.row().classes("w-full items-center gap-3"):
             self.language = ui.select(LANGUAGES, value=source.language, on_change=self._soon).props(
                 'dense outlined data-testid="language"'
             )
             self.verdict = ui.label().props('data-testid="verdict"').classes("text-weight-medium")
+            ui.space()
+            self.tools = ui.row().classes("items-center gap-1")
         self.text = ui.codemirror(source.text, theme="githubLight", line_wrapping=True, on_change=self._soon)
-        self.text.classes("w-full").style("height: 300px; border: 1px solid #d8dee4; border-radius: 6px")
+        self.text.classes("w-full weft-editor")
         self.findings = ui.column().classes("w-full gap-1").props('data-testid="findings"')
         ui.run_javascript(COMPLETING.replace("NUMBER", str(self.text.id)))
         self._timer = ui.timer(PAUSE, self.look, once=False, active=True)
@@ -87,8 +90,8 @@ class ProgramEditor:
         if checked is None or source != self.source:
             return
         self._mark(checked)
-        if checked.is_right and source.text.strip():
-            await self._on_right(source)
+        is_right = checked.is_right and bool(source.text.strip())
+        await self._on_checked(source if is_right else None)
 
     def _mark(self, checked: Checked) -> None:
         ranges = [(c.start, c.end, c.kind) for c in checked.colours]
@@ -101,15 +104,15 @@ class ProgramEditor:
         self.text.line_tooltips = {finding.line: finding.message for finding in checked.findings}
         errors = sum(finding.severity == "error" for finding in checked.findings)
         warnings = len(checked.findings) - errors
-        self.verdict.text = f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
-        self.verdict.style(f"color: {'#cf222e' if errors else '#9a6700' if warnings else '#1a7f37'}")
+        self.verdict.text = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"
+        worst = "error" if errors else "warning" if warnings else "none"
+        self.verdict.classes(replace=f"text-weight-medium {LOOK[worst]}")
         self.findings.clear()
         with self.findings:
             for finding in checked.findings:
                 hint = f" — {finding.hint}" if finding.hint else ""
                 text = f"{finding.line}:{finding.column}  {finding.message}{hint}"
-                colour = "#cf222e" if finding.severity == "error" else "#9a6700"
-                ui.label(text).classes("weft-mono").style(f"color: {colour}")
+                ui.label(text).classes(f"weft-mono {LOOK[finding.severity]}")
 
 
 def _places_in(text: str) -> Callable[[int], int]:

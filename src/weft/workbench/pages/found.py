@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from nicegui import ui
 
-from weft.workbench.pages.frame import button, card, picture, table
+from weft.workbench.pages.frame import button, card, picture, plural, table
 from weft.workbench.pages.readings import draw_funnels
 from weft.workbench.trying import Tried
 
@@ -32,23 +35,21 @@ class FoundParts:
         self._chosen: set[int] = set()
         self._match: int | None = None
         self._positions: ui.input | None = None
-        with card("Timeline"):
-            self._lanes = ui.toggle({"type": "lanes by type", "variable": "by variable"}, value="type")
-            self._lanes.props('dense no-caps unelevated data-testid="lanes-by"').on_value_change(self._redraw)
-            self._timeline = picture(tried.timeline, "timeline")
-            self._timeline.on("click", self._hit, js_handler=HIT)
-        with card("Matches") as self.below_matches:
-            counts = ", ".join(f"{name} {count:,}" for name, count in tried.counts.items())
-            text = f"{tried.total:,} matches in {tried.event_total:,} events ({counts}), {tried.seconds:.2f} s"
-            ui.label(text).props('data-testid="total"')
+        if not tried.is_table:
+            self._draw_timeline()
+        with card("Rows that are found" if tried.is_table else "Matches") as self.below_matches:
+            ui.label(_total(tried)).props('data-testid="total"')
             for note in tried.notes:
-                ui.label(note).classes("text-warning weft-mono")
+                ui.label(note).classes("weft-doubt weft-mono")
             self._list_matches()
             self._detail = ui.column().classes("w-full gap-1").props('data-testid="match"')
-            draw_funnels(tried.funnels)
-        with card(
-            "Events: choose some, here or on the timeline, and ask why they are a match or not"
-        ) as self.below_events:
+        if any(len(steps) > 1 for steps in tried.funnels.values()):
+            with card("How far partial matches came"):
+                draw_funnels(tried.funnels)
+        with card("Rows of the table" if tried.is_table else "Events") as self.below_events:
+            if not tried.is_table:
+                hint = "Choose some, here or on the timeline, and ask why they are a match or not."
+                ui.label(hint).classes("weft-quiet")
             self._events = self._list_events()
 
     @property
@@ -61,29 +62,60 @@ class FoundParts:
         self._positions = ui.input("positions").props('dense outlined data-testid="positions"')
         self._positions.on("keydown.enter", self._written).on("blur", self._written)
 
+    def _draw_timeline(self) -> None:
+        with card("Timeline"):
+            self._lanes = ui.toggle({"type": "lanes by type", "variable": "by variable"}, value="type")
+            self._lanes.props('dense no-caps unelevated data-testid="lanes-by"').on_value_change(self._redraw)
+            self._timeline = picture(self._tried.timeline, "timeline")
+            self._timeline.on("click", self._hit, js_handler=HIT)
+
     # -- tables ---------------------------------------------------------------------------------
 
     def _list_matches(self) -> None:
-        rows = [
-            {"number": number, **{name: _text(match.get(name)) for name in MATCH_COLUMNS}}
-            for number, match in enumerate(self._tried.matches)
-        ]
+        rows = [{"number": number, **row} for number, row in enumerate(map(self._match_row, self._tried.matches))]
+        fields = list(dict.fromkeys(name for row in rows for name in row if name != "number"))
+        columns = fields if self._tried.is_table else MATCH_COLUMNS
         with ui.row().classes("w-full items-center gap-2"):
             search = ui.input(placeholder="filter").props('dense outlined clearable data-testid="filter-matches"')
             ui.space()
-            button("Download", self._download, "download", "outline dense")
-        found = table(MATCH_COLUMNS, rows, "number", "matches")
+            button("JSON lines", self._download, "download", "outline dense icon=download padding='xs sm'")
+            button("CSV", self._download_csv, "download-csv", "outline dense icon=download padding='xs sm'")
+        found = table(columns, rows, "number", "matches").classes("" if self._tried.is_table else "weft-choose")
+        found.props('no-data-label="no match: see below how far partial matches came, or choose events and ask why"')
         search.bind_value_to(found, "filter")
-        found.on("rowClick", lambda event: self._choose_match(int(event.args[1]["number"])))
+        if not self._tried.is_table:
+            found.on("rowClick", lambda event: self._choose_match(int(event.args[1]["number"])))
+
+    def _match_row(self, match: Mapping[str, Any]) -> dict[str, Any]:
+        """A match as texts; a row of SQL as its own columns."""
+        if self._tried.is_table:
+            return {name: _text(value) for name, value in match["event"].items()}
+        return {name: _text(match.get(name)) for name in MATCH_COLUMNS}
 
     def _download(self) -> None:
         """Give the matches to the browser, one JSON object a line."""
-        lines = (json.dumps(match, default=str, ensure_ascii=False) for match in self._tried.matches)
+        shown = (match["event"] if self._tried.is_table else match for match in self._tried.matches)
+        lines = (json.dumps(one, default=str, ensure_ascii=False) for one in shown)
         ui.download.content("\n".join(lines) + "\n", "matches.jsonl")
+
+    def _download_csv(self) -> None:
+        """Give the matches to the browser as a table, with a column for each field of their events."""
+        own = () if self._tried.is_table else MATCH_COLUMNS[:-1]
+        rows = [
+            {**{name: _text(match.get(name)) for name in own}, **(match.get("event") or {})}
+            for match in self._tried.matches
+        ]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)))
+        writer.writeheader()
+        writer.writerows(rows)
+        ui.download.content(text.getvalue(), "matches.csv")
 
     def _list_events(self) -> ui.table:
         names = list(dict.fromkeys(name for row in self._tried.events for name in row))
         rows = [{name: _text(value) for name, value in row.items()} for row in self._tried.events]
+        if self._tried.is_table:
+            return table(names, rows, "position", "events", 12)
         return table(names, rows, "position", "events", 12, selection="multiple", on_select=self._selected)
 
     # -- choosing -------------------------------------------------------------------------------
@@ -149,4 +181,22 @@ class FoundParts:
 
 
 def _text(value: Any) -> Any:
-    return value if isinstance(value, int | float | str | None) else str(value).replace("'", "")
+    """A value as a cell of a table shows it."""
+    match value:
+        case int() | float() | str() | None:
+            return value
+        case dict():
+            return ", ".join(f"{name}={_text(one)}" for name, one in value.items())
+        case list() | tuple():
+            return " ".join(str(_text(one)) for one in value)
+    return str(value)
+
+
+def _total(tried: Tried) -> str:
+    """How many matches there are, by query if there are several."""
+    found = f"{plural(tried.total, 'match', 'matches')} in {plural(tried.event_total, 'event')}"
+    if tried.is_table:
+        found = f"{plural(tried.total, 'row')} from {plural(tried.event_total, 'row')}"
+    each = ", ".join(f"{name} {count:,}" for name, count in tried.counts.items()) if len(tried.counts) > 1 else ""
+    listed = f"; the first {len(tried.matches):,} are listed" if len(tried.matches) < tried.total else ""
+    return f"{found}{f' ({each})' if each else ''}{listed}, {tried.seconds:.2f} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 from nicegui import ui
@@ -12,14 +13,12 @@ from weft.workbench.pages.frame import asked, button, card, frame, picture, tabl
 from weft.workbench.project import PROGRAM_ENDINGS
 from weft.workbench.service import ProgramSource, Workbench
 
-# A row opens by a click or by the Enter key; the program that is shown is marked.
-ROW = """<q-tr :props="props" tabindex="0" class="cursor-pointer weft-name"
-  :class="props.row.here ? 'weft-here' : ''" :title="props.row.path"
-  @click="() => $parent.$emit('open', props.row.path)" @keydown.enter="() => $parent.$emit('open', props.row.path)">
-  <q-td key="path" :props="props">{{ props.row.path }}</q-td></q-tr>"""
-NO_SAVE_DIALOG = """document.addEventListener("keydown", (key) => {
-  if ((key.ctrlKey || key.metaKey) && key.key === "s") key.preventDefault();
-})"""
+# The program that is shown is marked. Long names break after their parts, never inside a word.
+ROW = """<q-tr :props="props" :class="props.row.here ? 'weft-here' : ''" :title="props.row.path"
+  @click="() => $parent.$emit('open', props.row.path)">
+  <q-td key="path" :props="props"><span v-if="props.row.folder" class="weft-quiet">{{ props.row.folder }}<wbr></span
+  ><template v-for="part in props.row.parts">{{ part }}<wbr></template></q-td></q-tr>"""
+PARTS = re.compile(r"[^_-]+[_-]*|[_-]+")  # of a name, with what parts them
 NEW = {
     "ceql": "SELECT *\nFROM S\nWHERE A AS a ; B AS b\nFILTER a[x] = b[x]\nWITHIN 10 MINUTES\n",
     "eql": "SOURCE A(x: int) RATE 10\nSOURCE B(x: int) RATE 5\n\n"
@@ -52,39 +51,45 @@ class _Programs:
         source = (await asked(self._bench.program, first)) if first else None
         source = source or ProgramSource(NEW["ceql"], "ceql")
         ui.keyboard(self._key, ignore=[])
-        ui.run_javascript(NO_SAVE_DIALOG)
         with ui.row().classes("w-full no-wrap items-start gap-4"):
-            with card("Programs", "w-64 shrink-0"):
+            with card("Programs", "w-56 shrink-0"):
                 self._list([file.path for file in files], source.path)
             with ui.column().classes("grow min-w-0 gap-4"):
-                with card("Text"):
+                with card("Program"):
                     with ui.row().classes("w-full items-center gap-2"):
                         self.path = ui.input("file", value=source.path).props('dense outlined data-testid="path"')
                         self.path.classes("grow")
-                        button("New", self._new, "new", "outline")
-                        button("Save", self._save, "save")
-                        button("Try", self._try, "try", "outline")
-                        button("Rename", self._rename, "rename", "flat")
-                        button("Delete", self._delete, "delete", "flat color=negative")
+                        button("Save", self._save, "save").tooltip("Ctrl+S")
+                        button("Try", self._try, "try", "outline").tooltip("Ctrl+Enter")
                     self.editor = ProgramEditor(self._bench, source, self._plan)
+                    with self.editor.tools:
+                        button("New", self._new, "new", "flat dense padding='xs sm'")
+                        button("Rename", self._rename, "rename", "flat dense padding='xs sm'")
+                        button("Delete", self._delete, "delete", "flat dense padding='xs sm' color=negative")
                 with card("Plan"):
+                    self.plan_note = ui.label()
+                    self.plan_note.classes("weft-doubt").visible = False
                     self.plan = picture("", "plan")
-                    with ui.expansion("as text").classes("w-full").props("dense"):
+                    with ui.expansion("the plan as text").classes("w-full").props("dense"):
                         self.plan_text = texts([], "plan-text")
-                with card("Rewrites"):
-                    self.rewrites = texts(["—"], "rewrites")
+                    with ui.expansion("rewritten by the optimiser").classes("w-full").props("dense"):
+                        self.rewrites = texts(["—"], "rewrites")
 
     def _list(self, files: list[str], chosen: str) -> None:
         """The programs as a table that shows what is asked for, however many there are."""
-        search = ui.input(placeholder="search").props('dense outlined clearable data-testid="search"')
-        rows = [{"path": path, "here": path == chosen} for path in files]
-        listed = table(["path"], rows, "path", "programs", 20).props("hide-header")
+        search = ui.input(placeholder="search").props('dense outlined clearable data-testid="search"').classes("w-full")
+        listed = table(["path"], [_row(path, chosen) for path in files], "path", "programs", 25)
+        listed.props('hide-header no-data-label="no program yet"').classes("weft-choose weft-list")
         listed.add_slot("body", ROW)
         listed.on("open", lambda event: ui.navigate.to(_address(str(event.args))))
         search.bind_value_to(listed, "filter")
 
-    async def _plan(self, source: ProgramSource) -> None:
-        planned = await asked(self._bench.plan, source)
+    async def _plan(self, source: ProgramSource | None) -> None:
+        planned = None if source is None else await asked(self._bench.plan, source)
+        stale = planned is None and bool(self.plan.content)
+        self.plan_note.visible = planned is None
+        self.plan_note.text = "mend the errors above" + (": this is the plan of the text before" if stale else "")
+        self.plan.classes(add="weft-stale") if stale else self.plan.classes(remove="weft-stale")
         if planned is not None:
             self.plan.content = planned.svg
             self.plan_text.text = planned.text
@@ -140,6 +145,11 @@ class _Programs:
         await self._save()
         if self.editor.path:
             ui.navigate.to(_address(self.editor.path, "/try"))
+
+
+def _row(path: str, chosen: str) -> dict[str, object]:
+    folder, slash, name = path.rpartition("/")
+    return {"path": path, "here": path == chosen, "folder": folder + slash, "parts": PARTS.findall(name)}
 
 
 def _address(path: str, page: str = "/") -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
 from nicegui import ui
 
 from weft.workbench.pages.frame import asked, button, card, fill, frame, table, texts
-from weft.workbench.pages.readings import RunReadings, change_text, run_row
+from weft.workbench.pages.readings import RunReadings
+from weft.workbench.pages.run_texts import change_text, match_row, run_row
 from weft.workbench.run_info import RunInfo
 from weft.workbench.service import Workbench
 from weft.workbench.trying import Sample
@@ -17,6 +19,8 @@ NO_EVENTS = "none: wait for events that are pushed"
 BEAT = 1.0  # seconds between two looks
 COUNTS = ("events", "rate", "matches", "late", "unreadable", "lag", "waiting", "state")
 COLUMNS = ("name", "where", "state_of", "uptime", *COUNTS)
+TAIL = ("found_at", "query", "start", "end", "event")
+COLOURS = {"running": "positive", "finished": "primary", "failed": "negative", "died": "negative"}  # by state
 HERE, SPARK = "here", "on Spark"
 
 
@@ -24,52 +28,70 @@ def add(bench: Workbench) -> None:
     """Add the page."""
 
     @ui.page("/running")
-    async def page() -> None:
+    async def page(path: str = "") -> None:
         with frame("/running", bench.project.folder.name):
-            await _Running(bench).show()
+            await _Running(bench).show(path)
 
 
 class _Running:
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
         self._name = ""
+        self._runs: list[RunInfo] = []
         self._readings: RunReadings | None = None
 
-    async def show(self) -> None:
+    async def show(self, path: str) -> None:
         programs = [file.path for file in await asked(self._bench.programs) or []]
         files = await asked(self._bench.event_files) or []
+        first = path if path in programs else next(iter(programs), None)
+        beside = await asked(self._bench.events_for, first) if first else ""
         with card("Start a program"), ui.row().classes("w-full items-center gap-3"):
-            self.program = ui.select(programs, value=next(iter(programs), None)).classes("grow")
+            self.program = ui.select(programs, value=first, on_change=self._preselect).classes("grow")
             self.program.props('dense outlined label="program" data-testid="run-program"')
             self.where = ui.toggle([HERE, SPARK], value=HERE, on_change=self._switch)
             self.where.props('dense no-caps unelevated data-testid="where"')
-            self.file = ui.select({"": NO_EVENTS, **dict(zip(files, files, strict=True))}, value=(files or [""])[0])
+            self.file = ui.select({"": NO_EVENTS, **dict(zip(files, files, strict=True))}, value=beside or "")
             self.file.classes("grow")
             self.file.props('dense outlined label="events to replay" data-testid="run-events"')
-            self.rate = ui.number("events a second", value=10, min=0.1).props('dense outlined data-testid="rate"')
+            self.rate = ui.number("events a second", value=10, min=0.1).classes("w-32")
+            self.rate.props('dense outlined data-testid="rate"')
             self.source = ui.input("source", placeholder="warehouse=incoming").classes("grow")
             self.source.props('dense outlined data-testid="source" hint="NAME=FOLDER of the project, …"')
             self.steps = ui.checkbox("count steps", value=True).props('dense data-testid="steps"')
-            self.name = ui.input("name", value="first").props('dense outlined data-testid="run-name"')
+            self.name = ui.input("name of the run", value=_name_for(first)).classes("w-40")
+            self.name.props('dense outlined data-testid="run-name"')
             button("Start", self._start, "start")
         self._switch()
         with card("Programs that run"):
             self.table = table(COLUMNS, [], "name", "runs")
             for column in self.table.columns:
                 column["label"] = {"state_of": "state", "state": "state size"}.get(column["name"], column["label"])
-            self.table.props('no-data-label="nothing runs yet"').on("rowClick", self._choose)
+            self.table.props('no-data-label="nothing runs yet: choose a program above and start it"')
+            self.table.props(""":table-row-class-fn="row => row.here ? 'weft-here' : ''" """).classes("weft-choose")
+            self.table.on("rowClick", self._choose)
         self.detail = ui.column().classes("w-full gap-4")
-        ui.timer(BEAT, self._look)
         await self._look()
+        if self._runs and not self._name:  # what runs is shown without being asked for
+            self._name = min(self._runs, key=lambda run: run.state != "running").name
+            self._build()
+            await self._look()
+        ui.timer(BEAT, self._look)
+
+    async def _preselect(self) -> None:
+        """Choose the events that belong to the program, and a name for the run."""
+        path = str(self.program.value or "")
+        self.name.value = _name_for(path)
+        self.file.value = (await asked(self._bench.events_for, path) if path else "") or ""
 
     def _switch(self) -> None:
         is_here = self.where.value == HERE
         self.file.visible = self.rate.visible = is_here
         self.source.visible = self.steps.visible = not is_here
 
-    def _choose(self, event: Any) -> None:
+    async def _choose(self, event: Any) -> None:
         self._name = event.args[1]["name"]
         self._build()
+        await self._look()
 
     async def _start(self) -> None:
         source = await asked(self._bench.program, self.program.value or "")
@@ -97,13 +119,18 @@ class _Running:
             with card(self._name):
                 with ui.row().classes("w-full items-center gap-4"):
                     self.state = ui.badge("").props('data-testid="state"')
-                    self.problem = ui.label().classes("weft-mono").style("color: #cf222e")
+                    self.problem = ui.label().classes("weft-mono weft-bad")
                     ui.space()
                     button("Change to the chosen program", self._change, "change", "outline")
                     button("Restart", self._restart, "restart", "outline")
                     button("Stop", self._stop, "stop", "color=negative outline")
-                self.changed = texts([], "changed").classes("opacity-70")
+                self.changed = texts([], "changed").classes("weft-quiet")
                 self._readings = RunReadings(self._ask_funnels)
+            with card("Newest matches"):
+                with ui.row().classes("w-full items-center gap-3"):
+                    self.follow = ui.switch("follow", value=True).props('dense data-testid="follow"')
+                    self.sink = ui.label().classes("weft-quiet")
+                self.tail = table(TAIL, [], "number", "tail").props('no-data-label="no match yet"')
             with card("Log"):
                 self.log = texts([], "log").style("max-height: 220px; overflow: auto")
 
@@ -130,14 +157,23 @@ class _Running:
             self._readings.show_funnels(found)
 
     async def _look(self) -> None:
-        runs = await asked(self._bench.runs) or []
-        fill(self.table, [run_row(run) for run in runs])
+        self._runs = await asked(self._bench.runs) or []
+        fill(self.table, [{**run_row(run), "here": run.name == self._name} for run in self._runs])
         found = await asked(self._bench.run, self._name) if self._name else None
         if found is None or self._readings is None:
             return
         self.state.text = found.info.state
-        self.state.props(f"color={'positive' if found.info.state == 'running' else 'grey'}")
+        self.state.props(f"color={COLOURS.get(found.info.state, 'grey')}")
         self.problem.text = found.info.problem or ""
         self.changed.text = change_text(found.info.change)
         self._readings.tell(found)
+        self.sink.text = f"matches go to {found.sink}" if found.sink else ""
+        if self.follow.value:
+            fill(self.tail, [match_row(number, match) for number, match in enumerate(found.matches)])
         self.log.text = "\n".join(reversed(found.log[-100:]))
+
+
+def _name_for(path: str | None) -> str:
+    """A name for a run of a program: that of its file, as far as it may be one."""
+    stem = (path or "").rpartition("/")[2].partition(".")[0]
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-_") or "first"

@@ -41,7 +41,7 @@ def _summary(report: TestReport) -> str:
 
 def _show(report: TestReport) -> None:
     for problem in report.problems:
-        texts([problem], "problem").style("color: #cf222e")
+        texts([problem], "problem").classes("weft-bad")
     for file in dict.fromkeys(case.file for case in report.cases):
         ui.label(file).classes("text-weight-medium q-mt-sm weft-mono")
         for case in (case for case in report.cases if case.file == file):

@@ -6,6 +6,7 @@ from random import randrange
 from typing import Any
 
 from nicegui import ui
+from nicegui.events import KeyEventArguments
 
 from weft.reasons import Reasons
 from weft.workbench.pages.found import FoundParts
@@ -14,6 +15,8 @@ from weft.workbench.service import ProgramSource, Workbench
 from weft.workbench.trying import Sample, Tried
 
 PASTED = "pasted rows"
+ROOM = """return document.querySelector("[data-testid=result]").clientWidth"""
+BORDER, LEAST_WIDE, MOST_WIDE = 36, 480, 4000  # pixels: of a card, and of a timeline
 DRAWN = 1000  # rows that are drawn of a large file
 
 
@@ -35,17 +38,17 @@ class _Trying:
         programs = [file.path for file in await asked(self._bench.programs) or []]
         files = await asked(self._bench.event_files) or []
         path = path if path in programs else next(iter(programs), "")
-        beside = [name for name in files if name.rpartition("/")[0] == path.rpartition("/")[0]]
+        beside = await asked(self._bench.events_for, path) if path else ""
+        ui.keyboard(self._key, ignore=[])
         with card("Try a program on events"):
             with ui.row().classes("w-full items-center gap-3"):
                 self.program = ui.select(programs, value=path or None, on_change=self._preselect)
                 self.program.props('dense outlined label="program" data-testid="program"').classes("grow")
-                chosen = (beside or [PASTED])[0]
-                self.file = ui.select([PASTED, *files], value=chosen, on_change=self._switch)
+                self.file = ui.select([PASTED, *files], value=beside or PASTED, on_change=self._switch)
                 self.file.props('dense outlined label="events" data-testid="events-file"').classes("grow")
-                self.time = ui.input("time", value="ts").props("dense outlined").classes("w-24")
-                self.type = ui.input("type", value="type").props("dense outlined").classes("w-24")
-                button("Run", self._run, "run")
+                self.time = ui.input("time column", value="ts").props("dense outlined").classes("w-28")
+                self.type = ui.input("type column", value="type").props("dense outlined").classes("w-28")
+                button("Run", self._run, "run").tooltip("Ctrl+Enter")
             with ui.row().classes("items-center gap-3") as self.drawing:
                 self.take = ui.number("rows (all if empty)", min=1, precision=0).props(
                     'dense outlined data-testid="take"'
@@ -53,17 +56,21 @@ class _Trying:
                 self.skip = ui.number("after row", value=0, min=0, precision=0).props(
                     'dense outlined data-testid="skip"'
                 )
-                button("Draw others", self._draw, "draw", "outline dense")
+                button("Draw others", self._draw, "draw", "outline dense padding='xs sm'")
             self.rows = ui.textarea(placeholder='{"type": "A", "ts": 1, "x": 3}').classes("w-full weft-mono")
             self.rows.props('outlined rows=7 data-testid="rows"')
             self._switch()
-        self.result = ui.column().classes("w-full gap-4")
+        self.result = ui.column().classes("w-full gap-4").props('data-testid="result"')
 
-    def _preselect(self) -> None:
-        """Choose the events that lie beside the program."""
-        folder = str(self.program.value or "").rpartition("/")[0]
-        beside = [name for name in self.file.options if name != PASTED and name.rpartition("/")[0] == folder]
-        self.file.value = (beside or [PASTED])[0]
+    async def _preselect(self) -> None:
+        """Choose the events that belong to the program."""
+        path = str(self.program.value or "")
+        self.file.value = (await asked(self._bench.events_for, path) if path else "") or PASTED
+
+    async def _key(self, event: KeyEventArguments) -> None:
+        """Ctrl+Enter runs."""
+        if event.action.keydown and event.key.enter and (event.modifiers.ctrl or event.modifiers.meta):
+            await self._run()
 
     def _switch(self) -> None:
         self.rows.visible = self.file.value == PASTED
@@ -92,7 +99,8 @@ class _Trying:
 
     async def _run(self) -> None:
         source = await self._source()
-        tried = None if source is None else await asked(self._bench.try_program, source, self._sample())
+        width = min(MOST_WIDE, max(LEAST_WIDE, int(await ui.run_javascript(ROOM)) - BORDER))
+        tried = None if source is None else await asked(self._bench.try_program, source, self._sample(), None, width)
         if tried is not None:
             self._show(tried)
 
@@ -104,6 +112,8 @@ class _Trying:
                 self.test_name = ui.input("name of the test", value="as it is now").props("dense outlined")
                 button("Keep this as a test", self._keep, "keep", "outline")
             with self._shown.below_events:
+                if tried.is_table:
+                    return
                 with ui.row().classes("items-center gap-3"):
                     button("Why?", self._why, "why")
                     self._shown.add_positions()
@@ -127,7 +137,7 @@ class _Trying:
                     ui.badge("a match" if one.matched else "not a match", color=colour)
                     ui.label(one.query).classes("text-weight-medium")
                     bound = "; ".join(f"{name} is {', '.join(map(str, at))}" for name, at in one.bindings.items())
-                    ui.label(bound).classes("weft-mono opacity-70")
+                    ui.label(bound).classes("weft-mono weft-quiet")
                 lines = [f"{failure.kind:<10} {failure}" for failure in one.failures]
                 for close in one.closest:
                     rest = "; ".join(map(str, close.failures)) or "with it there is a match"

@@ -17,6 +17,7 @@ from weft.kernels.automaton.advance import (
     advance_filtered,
 )
 from weft.kernels.automaton.best import LAST_ORDER, LATEST_START, NEXT_ORDER
+from weft.kernels.automaton.filtered import Tested, Wanted
 from weft.plan.automaton.cea import Automaton
 from weft.plan.automaton.conditions import compile_conditions, order_of
 from weft.runtime.data.events import Int64s
@@ -113,16 +114,9 @@ class AutomatonRun:
         share = self._whole if counting else self.share
         ranks = share.fit(len(self.state.starts))
         if self.conditions and tests:
-            return advance_filtered(
-                *given,
-                self._path,
-                self.conditions.tables,
-                self.conditions.machine(self._path),
-                counting,
-                self.keeps_maximal,
-                self._counts.most,
-                ranks,
-            )
+            tested = Tested(self.conditions.tables, self.conditions.machine(self._path))
+            wanted = Wanted(counting, self.keeps_maximal, self._counts.most)
+            return advance_filtered(*given, self._path, tested, wanted, ranks)
         if counting:
             counts = self._counts.paths.fit(len(self.state.starts))
             return advance_counted(*given, self._path, counts, self._counts.most, ranks)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.kernels.automaton import tecs
-from weft.kernels.automaton.refine import refine
+from weft.kernels.automaton.filtered import Tested
+from weft.kernels.automaton.refine import CandidateSets, refine
 from weft.plan.partitioning.dealing import Dealer
 from weft.runtime.data.events import Int64s
 from weft.runtime.operators.automaton.conditions import ConditionTables
@@ -57,8 +58,8 @@ class Candidates:
         keeps = np.zeros(len(found.events), bool)
         self._control[tecs.EVENT] = 0
         while True:
-            scratch = self._scratch()
-            answer = refine(found.offsets, rows, found.labels, self._values, keeps, *scratch)
+            candidates = CandidateSets(found.offsets, rows, found.labels, self._values, keeps)
+            answer = refine(candidates, *self._scratch())
             if answer == tecs.DONE:
                 return keeps
             self._room *= 2
@@ -86,8 +87,8 @@ class Candidates:
             np.zeros((2 * room + 1) * slots, np.int32),
             np.zeros(2 * room * slots, np.int32),
         )
-        machine = self._conditions.machine(path)
-        return state, batch, self._output, self._control, path, self._conditions.tables, machine, self._ranks
+        tested = Tested(self._conditions.tables, self._conditions.machine(path))
+        return state, batch, self._output, self._control, path, tested, self._ranks
 
     def pages(self) -> dict[str, bytes]:
         """As pages of the state."""

@@ -79,9 +79,11 @@ class WindowKeys:
             return keys, horizons, None
         rows = np.flatnonzero(~np.asarray(column.numbers.is_null()) & exists)
         self._seen, values = alike(self._seen, _numbers(column, rows), window.amount)
+        if not math.isinf(window.doubts_above):
+            self._seen, values = alike(self._seen, values, window.doubts_above)
         late, done = np.zeros(len(batch), bool), 0
         while done < len(rows):
-            is_late, count = self._sifted(values[done:], window.amount)
+            is_late, count = self._sifted(values[done:], window.doubts_above)
             here = slice(done, done + count)
             late[rows[here]] = is_late[:count]
             self._number(rows[here][~is_late[:count]], values[here][~is_late[:count]], keys, horizons)
@@ -104,7 +106,7 @@ class WindowKeys:
         self._horizon = max(self._horizon, int(horizons[rows].max()))
         self._seen, self._forgotten = self._seen[self._horizon - self._forgotten :], self._horizon
 
-    def _sifted(self, values: Values, amount: float) -> tuple[Mask, int]:
+    def _sifted(self, values: Values, jump: float) -> tuple[Mask, int]:
         """Which values are below one before, and how many there are before one that begins anew (see `in_order`)."""
         known = self._seen[-1:]
         if self._doubt.before is not None and not np.can_cast(np.asarray(self._doubt.before).dtype, values.dtype):
@@ -116,9 +118,11 @@ class WindowKeys:
         heads = np.flatnonzero(~late)
         before = np.concatenate((values[:1] if self._doubt.before is None else [self._doubt.before], previous[heads]))
         first = np.concatenate(([self._doubt.before is None], np.zeros(len(heads), bool)))
-        doubted = np.concatenate(([self._doubt.is_on], _lowest(values[heads], amount) > previous[heads]))
+        believes = math.isinf(jump)
+        ahead = np.zeros(len(heads), bool) if believes else _lowest(values[heads], jump) > previous[heads]
+        doubted = np.concatenate(([self._doubt.is_on], ahead))
         if not len(known) and len(heads):
-            first[1] = doubted[1] = True
+            first[1], doubted[1] = True, not believes
         against = late & doubted[group] & (first[group] | (values >= before[group]))
         so_far = np.cumsum(against)
         begins = np.concatenate(([0], so_far[heads]))
@@ -148,7 +152,7 @@ def alike(seen: Values, values: Values, amount: float) -> tuple[Values, Values]:
     if not len(seen):
         seen = seen.astype(values.dtype)
     both = (seen, values)
-    if all(part.dtype == np.int64 for part in both) and amount == int(amount):
+    if all(part.dtype == np.int64 for part in both) and amount == int(amount) and amount < 2**63:
         return both
     if amount < EXACT // 2 and all(part.dtype != object and np.all(np.abs(part) < EXACT // 2) for part in both):
         return seen.astype(np.float64), values.astype(np.float64)
@@ -166,9 +170,8 @@ def _lowest(values: Values, amount: float) -> Values:
     if values.dtype == np.float64:
         return values - float(amount)
     if values.dtype == np.int64:
-        reach = int(amount)
-        least = np.iinfo(np.int64).min
-        return np.where(values >= least + min(reach, 2**63 - 1), values - min(reach, 2**63 - 1), least)
+        reach, least = int(amount), np.iinfo(np.int64).min
+        return np.where(values >= least + reach, values - reach, least)
     found = np.empty(len(values), object)
     found[:] = [lower_by(value, amount) for value in values]
     return found

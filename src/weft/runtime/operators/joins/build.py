@@ -15,6 +15,7 @@ from weft.algebra.composites import (
 )
 from weft.plan.graph import GraphNode, reports_some_runs
 from weft.runtime.operators.joins.chains import ChainOperator
+from weft.runtime.operators.joins.channels import ReceivedOperator
 from weft.runtime.operators.joins.joining import FollowOperator, OverlapOperator, SequencesOperator, WithoutOperator
 from weft.runtime.operators.joins.operators import (
     AfterOperator,
@@ -47,6 +48,8 @@ def build_operators(build: Build, first: int = 0) -> list[JoinNode]:
 
 def _operator_of(node: GraphNode) -> type[JoinNode]:
     pattern = node.pattern
+    if node.received is not None:
+        return ReceivedOperator
     if node.since is not None:
         return SinceOperator
     if node.chain is not None:

@@ -82,24 +82,11 @@ class ChainOperator(JoinNode):
         # Room for all that may end with one event, so that the kernel need not count them before each.
         waiting = int(state[chain.USED] - state[chain.SPARE])
         self._found = with_room(self._found, 0, waiting * (self.waits + 1))
-        starts, ends = fixed(batch.starts), fixed(batch.ends)
+        events = chain.KeyedEvents(letters, slots, fixed(batch.starts), fixed(batch.ends))
         while True:
-            at = chain.follow_keys(
-                self.steps,
-                self._of_letters,
-                letters,
-                slots,
-                starts,
-                ends,
-                at,
-                first,
-                self.heads,
-                self.entries,
-                state,
-                kept,
-                self._found,
-                INTERRUPT_CHECK_EVERY,
-            )
+            partial = chain.PartialMatches(self.heads, self.entries, state)
+            of_letters, most = self._of_letters, INTERRUPT_CHECK_EVERY
+            at = chain.follow_keys(self.steps, of_letters, events, at, first, partial, kept, self._found, most)
             if at == len(batch):
                 return kept
             if at < 0:

@@ -87,23 +87,9 @@ class Choosing:
         ends = self._ends(letters, total, begin, begin + count)
         chosen, relevant = np.empty(ends[-1] + 1, np.int64), np.empty(count, np.int64)
         arena.expect(count)
-        written = choosing.choose(
-            letters,
-            total,
-            begin,
-            self._bases,
-            self._known,
-            self._others,
-            kept,
-            fixed(part.positions),
-            fixed(part.starts),
-            fixed(part.ends),
-            first,
-            arena.events,
-            relevant,
-            ends.copy(),
-            chosen,
-        )
+        by = choosing.LetterTakers(letters, total, begin, self._bases, self._known, self._others)
+        times = choosing.EventTimes(fixed(part.positions), fixed(part.starts), fixed(part.ends))
+        written = choosing.choose(by, kept, times, first, arena.events, relevant, ends.copy(), chosen)
         arena.add_values(part, relevant[:written])
         return Taken(first, relevant[:written], np.split(chosen, ends[1:])[:-1])
 

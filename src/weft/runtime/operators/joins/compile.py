@@ -42,6 +42,8 @@ def order_matters(graph: Graph) -> list[bool]:
         matters[output.node] |= any(isinstance(node, CompositeRepeat) for node in output.query.pattern.walk())
     for number in reversed(range(len(graph.nodes))):
         pattern, inputs = graph.nodes[number].pattern, graph.nodes[number].inputs
+        if graph.nodes[number].received is not None:
+            continue
         if graph.nodes[number].since is not None:
             matters[inputs[0]] |= matters[number]
         elif isinstance(pattern, CompositeSequence) and pattern.pick == "first":

@@ -71,7 +71,8 @@ class FollowOperator(JoinOperator):
         _, node, place = view.find(variable) if variable else (0, 0, 0)
         slot = build.layouts.slot(node, "start", place) if variable else -1
         implied = limit if variable is None and not runs else None
-        needed, where = (0, pattern.where) if runs else self._needed(build, pattern.where)
+        is_found_here = build.graph.nodes[build.graph.nodes[number].inputs[-1]].received is None
+        needed, where = (0, pattern.where) if runs or not is_found_here else self._needed(build, pattern.where)
         if pattern.pick == "next":
             self.among = self.compile(build, pattern.among, implied)
             self.where = compiler.conditions(where, view)
@@ -161,8 +162,7 @@ class SequencesOperator(JoinOperator):
                 self.control,
                 store.buckets,
                 self.out,
-                self.members,
-                self.reach,
+                iterate.Iterated(self.members, self.reach),
             )
         self.put_in_order(arena, begin)
         self.watermark = bound

@@ -57,6 +57,10 @@ class Layouts:
         """How the kernels fill the slots of rows that a node makes; `branch`: of a union, from which side."""
         return np.array([part for slot in self._ordered(node) for part in self._fill(node, slot, branch)], np.int64)
 
+    def of(self, node: int) -> list[Slot]:
+        """The slots of a node's occurrences, in their order."""
+        return self._ordered(node)
+
     def _owner(self, node: int) -> int:
         passing = CompositeFilter | Without | CompositeRepeat | After
         nodes = self._graph.nodes

@@ -8,25 +8,23 @@ from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from weft.algebra.composites import After, Composite, CompositeQuery, CompositeRepeat
-from weft.algebra.predicates import Attribute
-from weft.algebra.terms import Elapsed
+from weft.algebra.composites import CompositeQuery
 from weft.kernels.joins import joining, occurrences
-from weft.plan.graph import Graph, GraphOutput
+from weft.plan.graph import Graph
 from weft.plan.partitioning.replicated import Replicated
 from weft.plan.partitioning.splits import Lane
+from weft.plan.properties import ALL_FIELDS
 from weft.plan.text.graph import node_text
 from weft.runtime.classify.classifier import Predicates
 from weft.runtime.classify.layer_keys import Keys, SharedKey
 from weft.runtime.data import blocks
-from weft.runtime.data.events import Column, EventBatch, Int64s
+from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.data.matches import Int32s, MatchBatch
 from weft.runtime.machine.code import Code
-from weft.runtime.operators.fields import Fields, column_name
 from weft.runtime.operators.joins.build import build_operators
 from weft.runtime.operators.joins.chains import ChainOperator
+from weft.runtime.operators.joins.channels import OccurrenceBatch, ReceivedOperator, occurrences_of
 from weft.runtime.operators.joins.choosing import Choosing, Taken
 from weft.runtime.operators.joins.code import Compiler
 from weft.runtime.operators.joins.dropping import drop_oldest
@@ -40,6 +38,7 @@ from weft.runtime.operators.joins.operators import (
     SinceOperator,
     SourceOperator,
 )
+from weft.runtime.operators.joins.output import QueryOutput, all_fields, fields_of
 from weft.runtime.operators.joins.pages import chain_arrays, growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.operators.joins.sweep import LEAST_ROWS, sweep_graph
 from weft.runtime.operators.occurrence_store import Columns, OccurrenceStore
@@ -54,31 +53,6 @@ PIECE = 1 << 16  # matches reported at a time
 MOST_ROWS = 1 << 17  # made at a time, if that can be helped
 LEAST_GONE = 64  # operators that were removed and have left code and columns behind
 FEWEST_EVENTS, FIRST_EVENTS, MOST_EVENTS = 1 << 9, 1 << 12, 1 << 16  # taken at a time
-
-
-class QueryOutput:
-    """What one query reports of the occurrences of its node."""
-
-    def __init__(self, output: GraphOutput) -> None:
-        self.query = output.query
-        self.node = output.node
-        self.names = tuple((name,) for name in output.variables)
-        self.fields = Fields(output.query.fields)
-        self.numbers = {name: number for number, name in enumerate(output.variables)}
-        self.taken = 0
-        self.before: int | None = None  # matches are told that have an event before this position; None: all
-        # The bindings reported so far, where the same ones can come again later.
-        self.reported: dict[bytes, None] | None = {} if _binds_again(output.query.pattern) else None
-
-
-def _binds_again(pattern: Composite) -> bool:
-    """Whether two occurrences with different times can bind the same events: runs of runs with times of their own."""
-    runs = [node for node in pattern.walk() if isinstance(node, CompositeRepeat)]
-    return any(
-        any(isinstance(part, CompositeRepeat) for part in run.pattern.walk())
-        and any(isinstance(part, After) for part in run.pattern.walk())
-        for run in runs
-    )
 
 
 class JoinOperator(Operator):
@@ -96,8 +70,11 @@ class JoinOperator(Operator):
             operator.link(build)
         self.arena = OccurrenceStore(self._columns.names, self._code)
         self.running = Running(self.arena, self.operators, BEGINNING)
+        self.received = {found.channel: found for found in self.operators if isinstance(found, ReceivedOperator)}
+        self.sent: list[OccurrenceBatch] = []  # occurrences for other lanes, until they are taken
         self.outputs = [QueryOutput(output) for output in graph.outputs]
-        self.kept = EventBuffer(self._shown())
+        self.kept = EventBuffer([])
+        self._keep_shown()
         self.sweep_at = LEAST_ROWS
         self.paging = Paging()
         self._events_at_once = FIRST_EVENTS
@@ -125,7 +102,7 @@ class JoinOperator(Operator):
         totals: Counter[str] = Counter()
         for _ in self.timed(TOGETHER, self._steps(batch)):
             for output in self.outputs:
-                if output.reported is None and output.before is None:
+                if output.channel is None and output.reported is None and output.before is None:
                     totals[output.query.name] += len(self._ready(output))
                 else:
                     totals[output.query.name] += sum(map(len, self._report(output)))
@@ -151,7 +128,7 @@ class JoinOperator(Operator):
 
     def oldest(self) -> int | None:
         """The first event that is kept."""
-        return int(self.arena.events[occurrences.POSITION]) if self.arena.event_count else None
+        return self.arena.oldest(in_order=not self.received)
 
     def bytes_of_query(self, name: str) -> int:
         """The bytes of memory of the whole graph, of which queries share parts."""
@@ -207,7 +184,7 @@ class JoinOperator(Operator):
         self.arena.widen(self._columns.names, more)
         self.arena.read(self._code)
         self.outputs += map(QueryOutput, graph.outputs[len(self.outputs) :])
-        self.kept.attributes = self._shown()
+        self._keep_shown()
         self._look()
 
     def remove(self, places: Collection[int]) -> None:
@@ -223,7 +200,7 @@ class JoinOperator(Operator):
         self.outputs = [self.outputs[place] for place in kept]
         for output, told in zip(self.outputs, self.graph.outputs, strict=True):
             output.node = told.node
-        self.kept.attributes = self._shown()
+        self._keep_shown()
         self._look()
 
     def _look(self) -> None:
@@ -308,8 +285,16 @@ class JoinOperator(Operator):
         output.taken += len(ready)
         return ready
 
+    def receive(self, batch: OccurrenceBatch) -> None:
+        """Take occurrences that another lane found."""
+        self.received[batch.channel].receive(self, batch)
+
     def _report(self, output: QueryOutput) -> Iterator[MatchBatch]:
         ready = self._ready(output)
+        if output.channel is not None:
+            if len(ready):
+                self.sent.append(occurrences_of(self, output.channel, ready))
+            return
         for begin in range(0, len(ready), PIECE):
             batch = self._matches(output, ready[begin : begin + PIECE])
             if output.before is not None:
@@ -326,6 +311,9 @@ class JoinOperator(Operator):
             if len(new) < len(rows):
                 rows = rows[new]
                 offsets, positions, labels = occurrences.report(arena.rows, arena.events, rows, len(rows))
+        fields = fields_of(output, rows, arena, self.kept)
+        if output.query.all_fields:
+            fields |= all_fields(output, (offsets, positions, labels), self.kept)
         return MatchBatch(
             query=output.query.name,
             names=output.names,
@@ -334,43 +322,16 @@ class JoinOperator(Operator):
             offsets=offsets,
             positions=positions,
             labels=labels,
-            fields=self._fields(output, rows) if output.fields else {},
+            fields=fields,
+            sparse=output.query.all_fields,
         )
 
-    def _shown(self) -> list[str]:
-        """The attributes that matches show."""
-        return sorted({name for output in self.outputs for name in output.fields.attributes})
-
-    def _fields(self, output: QueryOutput, rows: Int64s) -> dict[str, pa.Array]:
-        fields, numbers = output.fields, output.numbers
-        positions: dict[str, Int64s] = {}
-        for variable in {variable for variable, _ in fields.read}:
-            events = self._bound(rows, numbers[variable], occurrences.LATER)
-            positions[variable] = np.where(events < 0, -1, self.arena.event_times(events, occurrences.POSITION))
-        columns = {
-            column_name(Attribute(name, variable)): self.kept.column(name, positions[variable])
-            for variable, name in fields.read
-        }
-        for term in fields.elapsed:
-            columns[column_name(term)] = self._elapsed(term, rows, numbers)
-        return fields.values(columns, len(rows))
-
-    def _elapsed(self, term: Elapsed, rows: Int64s, numbers: Mapping[str, int]) -> Column:
-        """Ticks from the start of the first event of a variable to the end of the last of another."""
-        starts, ends = self.arena.times(rows, occurrences.START), self.arena.times(rows, occurrences.END)
-        unbound = np.zeros(len(rows), bool)
-        if term.first is not None:
-            events = self._bound(rows, numbers[term.first], occurrences.LEAST)
-            starts, unbound = self.arena.event_times(events, occurrences.EVENT_START), unbound | (events < 0)
-        if term.last is not None:
-            events = self._bound(rows, numbers[term.last], occurrences.GREATEST)
-            ends, unbound = self.arena.event_times(events, occurrences.EVENT_END), unbound | (events < 0)
-        return Column(numbers=pa.array(ends - starts, mask=unbound))
-
-    def _bound(self, rows: Int64s, variable: int, which: int) -> Int64s:
-        """One of the events each row binds to a variable; -1: none."""
-        found: Int64s = occurrences.variable_events(self.arena.rows, self.arena.events, rows, variable, which)
-        return found
+    def _keep_shown(self) -> None:
+        """Keep the attributes that matches, and occurrences for other lanes, show."""
+        shown = {name for output in self.outputs for name in output.fields.attributes}
+        shown = shown.union(*(output.channel.attributes for output in self.outputs if output.channel))
+        self.kept.attributes = sorted(shown - {ALL_FIELDS})
+        self.kept.all_fields = ALL_FIELDS in shown or any(output.query.all_fields for output in self.outputs)
 
 
 def _new_ones(reported: dict[bytes, None], offsets: Int64s, positions: Int64s, labels: Int32s) -> Int64s:

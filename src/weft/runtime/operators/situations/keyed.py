@@ -21,6 +21,7 @@ from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.machine.code import Code
 from weft.runtime.operators.fields import Fields
+from weft.runtime.operators.occurrence_store import Columns
 from weft.runtime.operators.situations.members import Members
 from weft.runtime.operators.situations.report import fields_of_sets
 from weft.runtime.store.pages import Array, Pages, pages_below, pages_under
@@ -71,7 +72,7 @@ class KeyedRun:
         self._labels = np.tile(np.arange(self._width, dtype=np.int32), SETS)
         self._fields = Fields(query.fields)
         # With fields, rows have numbers of members instead of positions.
-        self._members = Members(self._fields.attributes, Code(), self._fields.attributes)
+        self._members = Members(Columns(self._fields.attributes), Code(), self._fields.attributes)
         self._sweep_members_at = LEAST_ROWS
         self.last: int | None = None
         self._grow_keys(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -10,21 +10,24 @@ import numpy.typing as npt
 
 from weft.kernels.joins.occurrences import EVENT, EVENT_END, EVENT_START, POSITION
 from weft.kernels.machine.tagged import MISSING, VALUE
+from weft.runtime.classify.functions import to_column
+from weft.runtime.classify.vectors import evaluate
 from weft.runtime.data.events import Column, EventBatch, Int64s
 from weft.runtime.data.exact import with_digits
 from weft.runtime.machine.code import Code
 from weft.runtime.machine.values import column_of
-from weft.runtime.operators.occurrence_store import OccurrenceStore
+from weft.runtime.operators.occurrence_store import Columns, OccurrenceStore
 from weft.runtime.store.pages import Pages, text_pages
 
 
 class Members:
     """Events by number, in the order of their places; numbers change when events are released."""
 
-    def __init__(self, columns: Sequence[str], code: Code, shown: Iterable[str] = ()) -> None:
+    def __init__(self, columns: Columns, code: Code, shown: Iterable[str] = ()) -> None:
+        self._worked_out = columns.values
         # Beside what is shown stand its digits, as texts: decimals are written as they came.
         self._digits = {name: f"{name}\0digits" for name in sorted(shown)}
-        self.arena = OccurrenceStore([*columns, *self._digits.values()], code)
+        self.arena = OccurrenceStore([*columns.names, *self._digits.values()], code)
 
     def __len__(self) -> int:
         return self.arena.event_count
@@ -38,6 +41,7 @@ class Members:
         """Keep some events of a batch; the number of the first."""
         known = {name: batch.columns.get(name, Column()).exact for name in self._digits}
         digits = {self._digits[name]: Column(texts=exact) for name, exact in known.items() if exact is not None}
+        digits |= {name: to_column(evaluate(value, batch), len(batch)) for name, value in self._worked_out.items()}
         return self.arena.add(replace(batch, columns={**batch.columns, **digits}) if digits else batch, chosen)
 
     # -- what is known of them ------------------------------------------------------------------

@@ -54,7 +54,7 @@ class Stage:
         shown = Fields(query.fields).attributes
         for name in shown:
             columns.number(name)
-        self.members = Members(columns.names, self.tables.code, shown)
+        self.members = Members(columns, self.tables.code, shown)
         self.is_absence = situation.kind == "absence"
         # Of a key that was seen, windows without any event of it are absences.
         self._remembers_keys = self.is_absence and isinstance(situation.context, Windows)

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.algebra.contexts import Context, Forgetting, FromFor, FromUntil, Whole, Windows
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
-from weft.algebra.predicates import And, Attribute, Comparison, Expression, Predicate
+from weft.algebra.predicates import And, Attribute, Call, Comparison, Expression, Predicate, variables_of
 from weft.algebra.situations import Situation
 from weft.algebra.terms import conjuncts
 from weft.kernels.machine import machine
@@ -18,6 +18,7 @@ from weft.kernels.situations import partitions
 from weft.plan.search import SearchStep, SituationSearch
 from weft.runtime.machine.code import OPERATORS, Code, Instruction, Terms, refused
 from weft.runtime.operators.occurrence_store import Columns
+from weft.tree import Node
 
 _REPEATED = {
     Repeated.EVERY: p.EVERY,
@@ -48,6 +49,11 @@ class _Bound(Terms):
         match term:
             case Attribute(name, variable):
                 return self._variables.index(variable or ""), self._columns.number(name)
+            case Call() if len(names := variables_of(term)) == 1:
+                (variable,) = names
+                value = term.transform(_of_the_event)
+                assert isinstance(value, Expression)
+                return self._variables.index(variable), self._columns.number_of_value(value)
         return None
 
     def line(self, term: Expression) -> Instruction:
@@ -56,6 +62,10 @@ class _Bound(Terms):
         if found is None:
             raise refused(term)
         return machine.ATTRIBUTE, *found, 0
+
+
+def _of_the_event(node: Node) -> Node:
+    return Attribute(node.name) if isinstance(node, Attribute) else node
 
 
 class SituationTables:

@@ -17,7 +17,11 @@ DELTA_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-_DELTA_RELEASES = {"4.0": "delta-spark_2.13:4.0.0", "4.2": "delta-spark_4.2_2.13:4.4.0"}  # by release of Spark
+_DELTA_RELEASES = {  # by release of Spark
+    "4.0": "delta-spark_2.13:4.0.0",
+    "4.1": "delta-spark_4.1_2.13:4.1.0",
+    "4.2": "delta-spark_4.2_2.13:4.4.0",
+}
 _NOT_FOUND = (
     "DATA_SOURCE_NOT_FOUND",
     "Failed to find data source",

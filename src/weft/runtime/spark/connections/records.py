@@ -27,8 +27,9 @@ from weft.runtime.reading.sources import with_defaults
 from weft.runtime.spark.columns import RUN_COLUMNS, quoted
 from weft.runtime.spark.connections.packages import needing
 from weft.runtime.spark.jobs.job import Job
-from weft.runtime.spark.packing.chunks import Place, gather, pack_chunk
+from weft.runtime.spark.packing.chunks import gather, pack_chunk
 from weft.runtime.spark.packing.frames import check_columns, needed_columns
+from weft.runtime.spark.packing.runs import Place
 from weft.runtime.spark.shipping import mapped
 
 RECORDS = 1 << 16  # that are read at once
@@ -37,6 +38,7 @@ CHUNKS = 1 << 14  # of a task, at most
 TOPIC, PARTITION, OFFSET, NOW, WRONG, PAYLOAD = _BESIDE = tuple(
     f"_weft_{name}" for name in ("topic", "partition", "offset", "now", "wrong", "payload")
 )
+FORMS = {"json": "JSON", "avro": "Avro"}  # as messages call them
 KAFKA_COLUMNS = {"value", "topic", "partition", "offset", "timestamp"}
 
 
@@ -81,9 +83,11 @@ def column_runs(frame: DataFrame, schema: StructType, job: Job, how: Records) ->
     known = StructType(
         [*schema, *(StructField(name, StringType()) for name in how.defaults if name not in schema.names)]
     )
-    for name in how.defaults:
+    for name, text in how.defaults.items():  # before columns are emptied for events of other types
         if name not in schema.names:
-            frame = frame.withColumn(name, F.lit(None).cast("string"))
+            frame = frame.withColumn(name, F.lit(text))
+        elif isinstance(schema[name].dataType, StringType):
+            frame = frame.withColumn(name, F.coalesce(F.col(quoted(name)), F.lit(text)))
     read, names = needed_columns(frame, known, job, beside)
     return mapped(read, partial(pack_columns, job=job, how=how, names=(*names, *beside)), RUN_COLUMNS)
 
@@ -119,7 +123,7 @@ def _placing() -> dict[str, Column]:
 
 def _beside(form: str, bad: Column) -> list[Column]:
     why = F.when(F.col("value").isNull(), NO_PAYLOAD).when(
-        bad, f"the payload is not {form.upper()} that fits the schema"
+        bad, f"the payload is not {FORMS[form]} that fits the schema"
     )
     shown = F.when(bad, F.expr(f"substring(value, 1, {SHOWN})"))
     return [value.alias(name) for name, value in {**_placing(), WRONG: why, PAYLOAD: shown}.items()]

@@ -27,6 +27,8 @@ from weft.runtime.spark.session import cores
 from weft.runtime.spark.shipping import mapped
 
 TASK_ROWS = 4_000_000  # a task reads about this many rows, if that gives every core something to do
+SMALL_DICTIONARY = 1 << 14  # bytes
+LENGTH_BYTES = 4  # in front of each text that Parquet tells as it is
 Reader = Callable[[str, Reading], Iterator[Chunk]]
 
 
@@ -49,6 +51,7 @@ class Piece:
     before: int = 0  # rows of the file in front of them
     columns: tuple[str, ...] = ()  # those that are needed
     defaults: Mapping[str, str] = field(default_factory=dict)  # what the events do not say themselves
+    repeated: frozenset[str] = frozenset()  # columns of texts that occur often
 
 
 def file_runs(session: SparkSession, files: Files, job: Job) -> DataFrame:
@@ -84,7 +87,9 @@ def pieces_of(path: str, form: str, reading: Reading, defaults: Mapping[str, str
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
-            sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+            groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+            sizes = [group.num_rows for group in groups]
+            repeated = [repeated_texts(file.schema_arrow, group) for group in groups]
     except FileNotFoundError:
         raise InputError(f"no such file: {path}") from None
     except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -96,9 +101,23 @@ def pieces_of(path: str, form: str, reading: Reading, defaults: Mapping[str, str
     columns = tuple(name for name in names if wanted is None or name in wanted)
     befores = accumulate(sizes, initial=0)
     return [
-        Piece(path, form, rows, range(i, i + 1), before, columns, defaults)
+        Piece(path, form, rows, range(i, i + 1), before, columns, defaults, repeated[i])
         for i, (rows, before) in enumerate(zip(sizes, befores, strict=False))
     ]
+
+
+def repeated_texts(schema: pa.Schema, group: pq.RowGroupMetaData) -> frozenset[str]:
+    """The columns of a row group whose texts are few: Parquet tells them by numbers, and the texts once."""
+    texts = {own.name for own in schema if pa.types.is_string(own.type) or pa.types.is_large_string(own.type)}
+    columns = [group.column(number) for number in range(group.num_columns)]
+    return frozenset(
+        column.path_in_schema
+        for column in columns
+        if column.path_in_schema in texts
+        and column.has_dictionary_page
+        and column.data_page_offset - (column.dictionary_page_offset or 0) < SMALL_DICTIONARY
+        and column.total_uncompressed_size < LENGTH_BYTES * column.num_values
+    )
 
 
 def plan_tasks(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:
@@ -172,7 +191,7 @@ def read(piece: Piece, readers: Mapping[str, Reader], reading: Reading) -> Itera
 
 def parquet_chunks(piece: Piece, reading: Reading) -> Iterator[Chunk]:
     """Row groups of a Parquet file, only the needed columns; an unreadable row is looked up again, with all of them."""
-    repeated = [name for name in (reading.type, STREAM) if name in piece.columns]
+    repeated = [name for name in piece.columns if name in (reading.type, STREAM) or name in piece.repeated]
     first = piece.before
     with pq.ParquetFile(piece.path, memory_map=True, read_dictionary=repeated) as file:
         batches = file.iter_batches(CHUNK_ROWS, row_groups=piece.groups, columns=list(piece.columns), use_threads=False)

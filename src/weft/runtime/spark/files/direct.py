@@ -20,7 +20,7 @@ from weft.runtime.data.events import STREAM
 from weft.runtime.reading.chunks import arrow_chunk
 from weft.runtime.reading.order import EventSource
 from weft.runtime.spark.columns import RUN_COLUMNS
-from weft.runtime.spark.files.batches import Piece, plan_tasks
+from weft.runtime.spark.files.batches import Piece, plan_tasks, repeated_texts
 from weft.runtime.spark.files.scans import Scan, UnknownScanError, scan_of
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.packing.chunks import CHUNK_ROWS, pack_part
@@ -48,7 +48,7 @@ class DirectRead:
 
     def batches(self, piece: Piece) -> Iterator[pa.RecordBatch]:
         """The rows of some row groups."""
-        with _opened(piece.path, self.repeated) as file:
+        with _opened(piece.path, [*self.repeated, *piece.repeated]) as file:
             for batch in file.iter_batches(
                 CHUNK_ROWS, row_groups=piece.groups, columns=self.types.names, use_threads=False
             ):
@@ -88,7 +88,8 @@ def direct_runs(frame: DataFrame, job: Job, schema: StructType) -> DataFrame:
         scan.condition,
         tuple(columns[name] for name in (job.reading.type, STREAM) if name in columns),
     )
-    pieces = [piece for path in scan.paths for piece in _pieces(path, read.types)]
+    untested = pa.schema([field for field in read.types if field.name not in scan.tested])
+    pieces = [piece for path in scan.paths for piece in _pieces(path, read.types, untested)]
     tasks = plan_tasks(pieces, cores(session))
     count = max(1, len(tasks))
     work = partial(pack_scan, tasks=tasks, read=read, job=job)
@@ -105,8 +106,8 @@ def pack_scan(
         yield from pack_part((EventSource(partial(list, (chunk,)), job.reading) for chunk in chunks), job, part)
 
 
-def _pieces(path: str, types: pa.Schema) -> list[Piece]:
-    """The row groups of a file, if its columns are those of the frame."""
+def _pieces(path: str, types: pa.Schema, untested: pa.Schema) -> list[Piece]:
+    """The row groups of a file, if its columns are those of the frame; `untested`: those that no filter reads."""
     with _opened(path) as file:
         own, metadata = file.schema_arrow, file.metadata
         old_times = {column.path for column in _leaves(file.schema) if column.physical_type == "INT96"}
@@ -116,8 +117,18 @@ def _pieces(path: str, types: pa.Schema) -> list[Piece]:
             place = own.get_field_index(field.name)
             if place < 0 or not _reads_as(own.field(place).type, field.type, instant=field.name in old_times):
                 raise UnknownScanError(f"the column {field.name!r} of {path} is not as in the frame")
-        sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-    return [Piece(path, "parquet", rows, range(number, number + 1)) for number, rows in enumerate(sizes) if rows]
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    return [
+        Piece(
+            path,
+            "parquet",
+            group.num_rows,
+            range(number, number + 1),
+            repeated=repeated_texts(untested, group),
+        )
+        for number, group in enumerate(groups)
+        if group.num_rows
+    ]
 
 
 def _opened(path: str, repeated: Sequence[str] = ()) -> pq.ParquetFile:

@@ -32,6 +32,19 @@ class FileLog:
     folders: tuple[Folder, ...]
     formats: Mapping[str, str]  # by ending
     settle: float = 0.0  # seconds for which a file has not changed before it is read
+    epoch: int | None = None  # of the owner of the checkpoint; None: nobody can take it over
+
+    def check_owner(self) -> None:
+        """Refuse to write if another process has taken over the checkpoint."""
+        try:
+            epoch = json.loads(Path(self.path).with_name("owner.json").read_text())["epoch"]
+        except (OSError, ValueError, TypeError, KeyError):
+            return
+        if self.epoch is not None and isinstance(epoch, int) and epoch > self.epoch:
+            raise UsageError(
+                f"the checkpoint of {self.path} was taken over by another run (epoch {epoch}): this run (epoch "
+                f"{self.epoch}) reads nothing more"
+            )
 
 
 class Found(NamedTuple):
@@ -85,7 +98,7 @@ def found_files(log: FileLog, *, look: bool) -> list[Found]:
     The log is what makes a restart read the same files in the same order. New files go in by age, then name.
     """
     place = Path(log.path)
-    known = _entries(place)
+    known = _entries(place, mend=look)
     if not look:
         return known
     latest = {(found.source, found.path): found for found in known}
@@ -98,6 +111,7 @@ def found_files(log: FileLog, *, look: bool) -> list[Found]:
                 fresh.append((status.st_mtime_ns, Found(number, path, status.st_size, was, status.st_mtime_ns)))
     added = [found for _, found in sorted(fresh)]
     if added:
+        log.check_owner()
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(entry) + "\n" for entry in added)
@@ -112,8 +126,11 @@ def _has_changed(before: Found, now: os.stat_result) -> bool:
     return before.size != now.st_size or -1 < before.changed != now.st_mtime_ns
 
 
-def _entries(log: Path) -> list[Found]:
-    """The entries of the log: half of one is left if the process was killed while writing it."""
+def _entries(log: Path, *, mend: bool) -> list[Found]:
+    """The entries of the log: half of one is left if the process was killed while writing it.
+
+    `mend`: cut it off. Only who writes to the log may do that: for others it is perhaps being written.
+    """
     if not log.exists():
         return []
     try:
@@ -122,7 +139,7 @@ def _entries(log: Path) -> list[Found]:
         entries = [Found(*json.loads(line)) for line in whole.decode().splitlines()]
         if not all(isinstance(entry.source, int) and isinstance(entry.path, str) for entry in entries):
             raise TypeError
-        if whole != data:
+        if mend and whole != data:
             os.truncate(log, len(whole))
     except (ValueError, TypeError):
         raise UsageError(

@@ -24,6 +24,7 @@ from weft.runtime.spark.compat import (
 from weft.runtime.spark.files.log import FileLog, Found, ending_of, found_files
 from weft.runtime.spark.kernels import settle_worker
 from weft.runtime.spark.schema import RUN_DDL
+from weft.runtime.spark.unpacking import unpacked
 
 FORMAT = "weft-files"
 SMALL = 1 << 22  # bytes that are worth a task
@@ -211,7 +212,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def read(self, partition: Bundle) -> Iterator[pa.RecordBatch]:
         """In a task: the runs of its files."""
         settle_worker()
-        work = cloudpickle.loads(self._stream.work)
+        work = unpacked(self._stream.work)
         pace = Pace(partition.rate)
         for part in partition.parts:
             yield from self._runs(work, part, pace)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from weft.errors import InputError
@@ -17,9 +16,9 @@ from weft.runtime.reading.pacing import Pace
 from weft.runtime.spark.files.batches import FilePlace, Reader, file_chunks
 from weft.runtime.spark.files.log import change_of
 from weft.runtime.spark.jobs.job import Job
-from weft.runtime.spark.packing.chunks import Place, pack_chunk, pack_rejects, run_rows
-from weft.runtime.spark.packing.runs import CLOCK, END_OF_STREAM, SILENCE
-from weft.runtime.spark.packing.times import encode_times
+from weft.runtime.spark.packing.chunks import pack_chunk, pack_rejects
+from weft.runtime.spark.packing.runs import CLOCK, END_OF_STREAM, SILENCE, Place
+from weft.runtime.spark.packing.streams import rows_without_events
 
 AT_ONCE = Pace(None)
 CHANGED, GONE = "changed: ", "gone: "  # how the reasons begin
@@ -94,6 +93,4 @@ class FileWork:
         return self._without_events(Place(0, number, CLOCK), None, now)
 
     def _without_events(self, place: Place, rejects: bytes | None, first: int | None = None) -> pa.RecordBatch:
-        none = np.empty(0, np.int64)
-        lanes = self.job.lanes
-        return run_rows(lanes, place, first, encode_times(none, none), [b""] * len(lanes), rejects)
+        return rows_without_events(self.job.lanes, place, first, rejects)

@@ -17,18 +17,22 @@ from weft.plan.partitioning.by_match import ByMatch
 from weft.plan.partitioning.by_rank import ByRank
 from weft.plan.partitioning.by_slice import BySlice, usual
 from weft.plan.partitioning.splits import Lane
-from weft.plan.properties import counts_events
+from weft.plan.properties import ALL_FIELDS, columns_without_fields
 from weft.runtime.data.shape import Shape
+from weft.runtime.lanes.sieve import Sieve
 from weft.runtime.limits.guarding import NO_LIMITS, Limits
 from weft.runtime.reading.order import Reading
 from weft.runtime.spark.jobs.generations import Generation
 from weft.runtime.spark.jobs.lane_ids import spread
+from weft.runtime.watching.tallies import Tallying
 from weft.stored import canonical_text
 
 if TYPE_CHECKING:
     from weft.runtime.spark.files.batches import Reader
 
 
+UNLIMITED = "budgets and shedding are for queries that run whole: leave out the strategy 'placed'"
+NOT_PLACED = "the strategy 'placed' is for whole inputs: in a stream each query runs whole"
 MOST_COUNTERS = 200  # each is a column that Spark adds up
 
 
@@ -64,22 +68,45 @@ class Job:
     record: str | None = None  # what runs, as lanes of a DataFrame keep it with their state
     seed: Seed | None = None  # where lanes begin that have no state yet
     positions: bool = True  # whether positions are told
+    jump: int | None = None  # ticks that an event of a stream may be ahead of the others before time follows it
+    tallies: bool = False  # whether statistics of a stream's events are told
     counted: frozenset[str] = frozenset()  # queries whose matches are counted, and not told
     bounds: tuple[int, ...] = ()  # between time ranges of a whole input, in which positions are counted
+    is_anonymous: bool = False  # whether neither ids nor rejected events are told, so that conditions alone read events
 
     @cached_property
     def counts_positions(self) -> bool:
-        """Whether lanes need positions in the whole input, because they are shown or queries depend on them.
-
-        Lanes of a stream follow its time by the times of all events.
-        """
+        """Whether lanes need positions in the whole input, because they are shown or queries depend on them."""
         by_event = any(isinstance(lane.split, BySlice) and lane.split.unit == "events" for lane in self.lanes)
-        return self.positions or self.streaming or by_event or any(map(counts_events, self.plan.queries))
+        shown = self.positions or self.stages > 1
+        return shown or by_event or any(query.counts_events for query in self.plan.queries)
+
+    @property
+    def stages(self) -> int:
+        """How many stages its lanes have; those of later ones read what those before them send."""
+        return 1 + max((lane.stage for lane in self.lanes), default=0)
 
     @property
     def counts_by_range(self) -> bool:
         """Whether time ranges of a whole input order their events before lanes are given theirs."""
         return self.counts_positions and not self.streaming and len(self.lanes) > 1
+
+    @property
+    def leaving_out(self) -> Plan | None:
+        """The plan of a stream that may leave out events which no query can use, or None if it may not."""
+        plans = [own.plan for own in self.generations] or [self.plan]
+        kept = self.counts_positions or self.reading.key or self.adapts or not self.limits.is_none or len(plans) > 1
+        return None if kept or not self.streaming else plans[0]
+
+    @cached_property
+    def sieve(self) -> Sieve | None:
+        """What leaves them out."""
+        return None if self.leaving_out is None else Sieve(self.leaving_out)
+
+    @cached_property
+    def tallying(self) -> Tallying | None:
+        """What counts a stream's events, if that is asked for; it lives as long as the worker has the job."""
+        return Tallying(self.plan.program, apart=True) if self.tallies else None
 
     @property
     def left_out(self) -> list[str]:
@@ -105,7 +132,7 @@ class Job:
         changes = [
             (own.numbers, own.gone, dict(own.names), dict(own.since), dict(own.until)) for own in self.generations
         ]
-        return self.plan.queries, self.reading.key, changes
+        return self.plan.queries, self.reading.key, changes, self.positions, self.counts_positions
 
     def generation_of(self, lane: Lane) -> Generation | None:
         """The generation that a lane belongs to, if there were several programs."""
@@ -148,10 +175,12 @@ def job_of(
     `partitions`: how many there are for grouped data; by default one per lane. `positions`: whether they
     are shown.
     """
+    if streaming and plan.placed:
+        raise UsageError(NOT_PLACED)
     program = plan.program
     sources = tuple(source.type for source in program.inputs)
     shown = frozenset[str]() if shape is None else frozenset(shape.input.names)
-    reading = replace(reading, columns=frozenset(plan.columns), catalog=program.catalog, sources=sources, shown=shown)
+    reading = replace(reading_columns(reading, plan, shape), catalog=program.catalog, sources=sources, shown=shown)
     lanes = tuple(replace(lane, split=usual(lane.split)) for lane in plan.lanes_for(shares))
     lanes = spread(lanes, partitions or len(lanes))
     return Job(
@@ -159,8 +188,17 @@ def job_of(
     )
 
 
+def reading_columns(reading: Reading, plan: Plan, shape: Shape | None) -> Reading:
+    """The reading of what a plan reads: of `SELECT *` nothing where results take it from the events that they show."""
+    lean = shape is not None and shape.fields is not None
+    columns = columns_without_fields(plan.program.queries, plan.columns) if lean else frozenset(plan.columns)
+    return replace(reading, columns=columns - {ALL_FIELDS}, all_fields=ALL_FIELDS in columns)
+
+
 def limited(job: Job, limits: Limits) -> Job:
     """The job within limits. Lanes that share out the matches of the same events must see and keep the same."""
+    if job.plan.placed and not limits.is_none:
+        raise UsageError(UNLIMITED)
     guard = limits.guard(job.plan.queries)  # what is wrong with them shows now
     copied = next((lane.split.strategy for lane in job.lanes if lane.split.copies and lane.shares > 1), None)
     if guard.shedder is not None and copied is not None:
@@ -191,5 +229,5 @@ def successive_job(job: Job, program: Program, generations: tuple[Generation, ..
         relevant_types=frozenset().union(*known) if len(known) == len(types) else None,
     )
     lanes = tuple(lane for generation in generations for lane in generation.lanes_left)
-    reading = replace(job.reading, columns=names)
+    reading = replace(job.reading, columns=names - {ALL_FIELDS}, all_fields=ALL_FIELDS in names)
     return replace(job, plan=whole, lanes=lanes, reading=reading, generations=generations, seed=seed, adapts=None)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from weft.errors import UsageError
 from weft.optimizer.pipeline import DEFAULT
+from weft.plan.forms.replanning import CostReplanner
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.data.events import EventBatch
 from weft.runtime.execution.adapting import Adapting
@@ -25,9 +26,10 @@ class Changing:
         self._numbers: list[int] = list(lane.queries) if saved is None else saved["numbers"]
         self._base = str(Matcher(job.plan, lane).fingerprint) if saved is None else saved["base"]
         if job.adapts is None:
-            self._adapting = Adapting(matcher, DEFAULT)
+            self._adapting = Adapting(matcher, CostReplanner(DEFAULT))
         else:
-            self._adapting = watched_lane(matcher, lane, *job.adapts, self._numbers)
+            written, choices = job.adapts
+            self._adapting = watched_lane(matcher, lane, written, CostReplanner(choices), self._numbers)
         if saved is not None or watched is not None:
             self._adapting.resume(watched if saved is None else saved["adapting"])
         if job.adapts is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,6 @@ from weft.runtime.data.matches import MatchBatch
 from weft.runtime.lanes.ownership import last_positions
 from weft.runtime.spark.jobs.generations import Generation
 from weft.runtime.spark.jobs.handover import Handover
-from weft.runtime.spark.packing.runs import Origin
 from weft.runtime.spark.watermark import END_OF_TIME
 
 Points = dict[str, list[int]]
@@ -22,7 +21,7 @@ class EmissionFilter:
     """Of one lane of a generation.
 
     `points`: by trigger, the time and the position at which all events of the triggers up to it had gone on. They are
-    the same in all lanes, as all see the times of all events.
+    the same in all lanes, as all are told how far each trigger came in time.
     """
 
     def __init__(self, own: Generation, points: Points) -> None:
@@ -56,10 +55,10 @@ class EmissionFilter:
         point = self._points.get(str(over.trigger))
         return None if point is None else min(END_OF_TIME, point[over.unit != "time"] + over.back)
 
-    def note(self, held: Iterable[Origin], time: int, released: int) -> None:
-        """What has gone on: so many events, all that end before a time; runs of these origins wait."""
+    def note(self, peaks: Iterable[Sequence[int]], time: int, released: int) -> None:
+        """What has gone on: so many events, all that end before a time; `peaks` are of triggers with later events."""
         waited = {over.trigger for over in (*self._own.since.values(), *self._own.until.values())}
-        first = min((origin[1] for origin in held), default=None)
+        first = min((trigger for trigger, _ in peaks), default=None)
         for trigger in waited:
             if str(trigger) not in self._points and (first is None or first > trigger):
                 self._points[str(trigger)] = [time, released]

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from weft.errors import InputError
-from weft.runtime.data import blocks
+from weft.runtime.data.events import EventBatch
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.shown import as_dicts
 from weft.runtime.spark.files.batches import FilePlace, file_chunks
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.packing.chunks import event_text, reject_rows
-from weft.runtime.spark.packing.runs import RunRow, SortedRun
-from weft.runtime.spark.packing.wire import unpack_events
+from weft.runtime.spark.packing.runs import RunRow
+from weft.runtime.spark.packing.streams import Summary
 from weft.runtime.spark.watermark import END_OF_TIME
 
 if TYPE_CHECKING:
@@ -28,16 +28,22 @@ if TYPE_CHECKING:
 Reject = tuple[str | None, int | None, int | None, str | None, str]
 
 
-def late_rows(row: RunRow, run: SortedRun, count: int, watermark: int, job: Job) -> pa.RecordBatch | None:
-    """Rejects for those of the first `count` events of a run that it falls to this row's lane to report."""
-    if job.readers is None or row.source in job.topics:
-        rows = list(_sent(row, run, count, watermark, job))
-    elif row.others is None:
+def reads_again(source: int, job: Job) -> bool:
+    """Whether late events of a source are looked up in its files, by the lane that is told which file it is."""
+    return job.readers is not None and source not in job.topics
+
+
+def late_rows(row: RunRow, own: EventBatch, summary: Summary, watermark: int, job: Job) -> pa.RecordBatch | None:
+    """Rejects for the events of a row that it falls to its lane to report; `own`: those of the lane that are late."""
+    count = summary.late(watermark)
+    if not reads_again(row.source, job):
+        rows = list(_sent(row, own, summary, watermark, job))
+    elif not count:
         return None
     else:
-        place = FilePlace.unpacked(bytes(row.others))
+        place = FilePlace.unpacked(bytes(summary.events))
         try:
-            rows = list(_looked_up(place, row.chunk, watermark, job, job.readers))
+            rows = list(_looked_up(place, row.chunk, watermark, job, job.readers or {}))
         except (InputError, OSError, EOFError, UnicodeError, pa.ArrowException):
             rows = []
         if len(rows) != count:
@@ -46,17 +52,16 @@ def late_rows(row: RunRow, run: SortedRun, count: int, watermark: int, job: Job)
     return reject_rows(rows) if rows else None
 
 
-def _sent(row: RunRow, run: SortedRun, count: int, watermark: int, job: Job) -> Iterator[Reject]:
+def _sent(row: RunRow, own: EventBatch, summary: Summary, watermark: int, job: Job) -> Iterator[Reject]:
     """Late events as far as lanes know them."""
     batches = []
     named = job.topics.get(row.source)
     place = None if named is None else f"{named}/{row.part}"
-    if job.reports_late(job.lane_named(row.lane)):
-        batches.append(run.events)
-    if row.others is not None:
-        batches.append(unpack_events(row.others, run.ends, run.starts))
-    for events in batches:
-        late = blocks.slice(events, 0, int(np.searchsorted(events.positions, count)))
+    if len(own) and job.reports_late(job.lane_named(row.lane)):
+        batches.append(own)
+    if summary.late(watermark):
+        batches.append(summary.late_events(watermark))
+    for late in batches:
         for at, event in enumerate(as_dicts(late, job.reading)):
             start, end = int(late.starts[at]), int(late.ends[at])
             yield place, start, end, event_text(event), _reason(end, watermark)

@@ -18,8 +18,8 @@ from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.lanes.routing import shares_by_position
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.lanes.sequencer import Sequencer, in_stream_order
-from weft.runtime.spark.packing.chunks import Place, Row, enough_for, lane_row, lane_rows, told_row
-from weft.runtime.spark.packing.runs import RunRow, SortedRun, pack_told, run_rows_of
+from weft.runtime.spark.packing.chunks import Row, enough_for, lane_row, lane_rows, told_row
+from weft.runtime.spark.packing.runs import Place, RunRow, SortedRun, pack_told, run_rows_of
 
 EVENTS_OF_A_RANGE = 1 << 20
 

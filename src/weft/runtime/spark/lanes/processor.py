@@ -98,7 +98,8 @@ class LaneProcessor(StatefulProcessor):  # type: ignore[misc] # pyspark is not c
 
     def _load(self, lane_id: int) -> LaneState:
         # Spark also starts a process that only asks which states there are: it can do without the engine.
-        from weft.runtime.spark.lanes.state import NO_ATTEMPT, Attempt, LaneState
+        from weft.runtime.spark.lanes.head import NO_ATTEMPT, Attempt
+        from weft.runtime.spark.lanes.state import LaneState
 
         receive_kernels(self._kernels)
         context = TaskContext.get()

@@ -16,9 +16,9 @@ from weft.runtime.spark.packing.runs import Origin, SortedRun, cut_run, in_posit
 class Sequencer:
     """Holds runs until event time has passed their events.
 
-    All lanes are given the times of all events and the same bounds, so they count the same positions
-    without a word between them. Equal times are ordered by the rank of the source, then by origin, then by place in
-    the run.
+    All lanes are given the same bounds. Where runs have the times of all events, lanes count the same positions
+    without a word between them; else each counts its own. Equal times are ordered by the rank of the source, then by
+    origin, then by place in the run.
     """
 
     def __init__(self, released: int = 0, held: Iterable[SortedRun] = ()) -> None:

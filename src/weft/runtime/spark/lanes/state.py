@@ -6,31 +6,37 @@ import json
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import NamedTuple, Protocol
+from dataclasses import asdict, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from weft.errors import UsageError
 from weft.plan.partitioning.splits import Lane
 from weft.runtime.data import blocks
-from weft.runtime.data.events import Int64s
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.lanes.ownership import counts_own, own_events
-from weft.runtime.reading.fronts import reach
+from weft.runtime.reading.fronts import Cluster, reach
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.job import Job, Seed
 from weft.runtime.spark.lanes.changing import Changing, gone_layers, restored
-from weft.runtime.spark.lanes.emission import EmissionFilter, Points
+from weft.runtime.spark.lanes.emission import EmissionFilter
+from weft.runtime.spark.lanes.head import (
+    NO_ATTEMPT,
+    Attempt,
+    Head,
+    count_positions,
+    head_of,
+    refuse_interrupted,
+    refuse_others,
+)
 from weft.runtime.spark.lanes.idle import idle_names, silent_sources
-from weft.runtime.spark.lanes.late import late_rows
+from weft.runtime.spark.lanes.late import late_rows, reads_again
 from weft.runtime.spark.lanes.sequencer import Sequencer
 from weft.runtime.spark.packing.runs import END_OF_STREAM, Origin, RunRow, cut_run, pack_run, unpack_run
+from weft.runtime.spark.packing.streams import Summary
 from weft.runtime.spark.schema import as_output, counters_as_output, rejects_as_output
 from weft.runtime.spark.watermark import END_OF_TIME, Lateness
-from weft.runtime.store.pages import FOREIGN
-from weft.runtime.watching.tallies import Tallying
+from weft.runtime.watching.tallies import together
 from weft.runtime.watching.triggers import OperatorStats
 from weft.stored import Plain
 
@@ -52,45 +58,6 @@ class Pages(Protocol):
 
     def remove(self, name: str) -> None:
         """Forget a page."""
-
-
-class InterruptedAttempt(Exception):
-    """The store shows what an attempt at the same trigger wrote that was interrupted and never committed."""
-
-
-class Attempt(NamedTuple):
-    """A task of Spark's: the number of its batch, and of the task among all of its session."""
-
-    batch: int
-    task: int
-
-
-NO_ATTEMPT = Attempt(-1, -1)
-
-
-@dataclass
-class Head:
-    """The small part of the state, written at every trigger."""
-
-    trigger: int = 0
-    taken: int = 0  # events of the whole stream that were not late
-    released: int = 0  # those that have a position
-    reached: dict[str, int] = field(default_factory=dict)  # how far each source has come in time
-    heard: dict[str, int] = field(default_factory=dict)  # when each of those that the clock watches sent something
-    silent: list[str] = field(default_factory=list)  # sources of files that are idle
-    doubted: dict[str, list[int]] = field(default_factory=dict)  # times ahead of that (see `Front`)
-    watermark: int | None = None
-    finished: bool = False  # the matcher has been told of the end
-    timer: int | None = None
-    used: dict[str, int] = field(default_factory=dict)  # how many events of a stored run have gone on
-    stamp: str = ""  # made new at every trigger
-    lanes: int = 0  # how many there were when the stream began
-    shared: str = ""  # how the work was shared out then
-    form: str | None = None  # that of the queries, where it has changed since
-    watched: Plain = None  # what was seen of the events meanwhile, where it may change
-    gone: list[int] = field(default_factory=list)  # queries that were removed since
-    points: Points = field(default_factory=dict)  # see `EmissionFilter`
-    attempt: Sequence[int] = NO_ATTEMPT  # the task that wrote it
 
 
 # States by stamp. A worker that is given a lane it has just had need not read it again; if the trigger it
@@ -123,9 +90,8 @@ class LaneState:
         matcher.identify_by(job.reading.key)
         self.results = Results(matcher, job.query_names, job.shape, self.guard, *told)
         self._changing = changing
-        chosen = job.plan if own is None else own.plan
-        self._tallying = Tallying(chosen.program, apart=counts_own(lane))
-        self._lane = lane
+        self._counted: list[Plain] = []  # statistics of the events of this trigger
+        self._reports = lane is not None and job.reports_late(lane)
         self._stored: dict[Origin, int] = dict.fromkeys(sequencer.held, 0)  # what each run had used when written
         self._sizes: dict[str, int] = {}  # of the pages in the store
         self._record: str | None = None  # the job's, as it is stored
@@ -146,9 +112,10 @@ class LaneState:
         stored = pages.get(HEAD)
         if stored is None:
             return cls._begun(job, lane, Matcher(chosen, lane))
-        head = _head(stored)
-        _refuse_interrupted(head, attempt)
-        _refuse_others(head, count, shared)
+        head = head_of(stored)
+        refuse_interrupted(head, attempt)
+        refuse_others(head, count, shared)
+        count_positions(head, job)
         remembered = _remembered.pop(head.stamp, None)
         if remembered is not None and remembered.job.finds == job.finds:
             remembered.job = job
@@ -175,9 +142,10 @@ class LaneState:
     def _begun(cls, job: Job, lane: Lane, matcher: Matcher) -> LaneState:
         """Return a new lane, with the pending events in the seed of its generation."""
         count, shared = job.beginnings(lane)
-        head = Head() if job.seed is None else _head(job.seed.head)
-        head = replace(head, lanes=count, shared=shared, gone=[], points={}, form=None, timer=None, used={})
-        waiting = () if job.seed is None else map(unpack_run, job.seed.runs)
+        head = Head() if job.seed is None else head_of(job.seed.head)
+        head = replace(head, lanes=count, shared=shared, gone=[], points={}, form=None, timer=None, used={}, taken=0)
+        count_positions(head, job)
+        waiting = map(unpack_run, job.seed.runs) if job.seed is not None and head.counting else ()
         watching = Changing(job, lane, matcher) if job.adapts else None
         state = cls(job, head, Sequencer(head.released, waiting), matcher, watching, lane)
         state._stored.clear()  # what waits is not in this lane's pages yet
@@ -188,22 +156,37 @@ class LaneState:
 
         With a delay the watermark follows the slowest source; without one it is set from outside.
         """
-        head = self.head
-        before = head.taken
-        ends: dict[str, list[Int64s]] = {}
+        head, count = self.head, 0
+        clusters: dict[str, list[Cluster]] = {}
         for row in sorted(rows, key=lambda row: (row.source, row.part, row.chunk)):
             if row.rejects is not None:
                 yield self._output(rejects_as_output(blocks.unpacked_rows(row.rejects)))
             if row.chunk >= 0 and row.first is not None:
-                yield from self._hold(row, ends.setdefault(lateness.name_of(row.source, row.part), []))
-        for name, runs in ends.items():
-            reach(head.reached, head.doubted, name, runs, lateness.jump)
+                summary = Summary.of(row.others)
+                clusters.setdefault(lateness.name_of(row.source, row.part), []).extend(summary.clusters)
+                if len(summary.counted):
+                    self._counted.append(json.loads(bytes(summary.counted)))
+                own, rejects = self._hold(row, summary)
+                count += self._told_of(row, summary, own)
+                if rejects is not None:
+                    yield self._output(rejects_as_output(rejects))
+        for name, found in clusters.items():
+            reach(head.reached, head.doubted, name, found, lateness.jump)
+        peak = max((own.last for found in clusters.values() for own in found), default=None)
+        if peak is not None and (not head.peaks or peak > head.peaks[-1][1]):
+            head.peaks.append([head.trigger, peak])
         head.trigger += 1
         self._follow(rows, lateness)
         if any(row.chunk == END_OF_STREAM for row in rows):
             head.watermark = END_OF_TIME
-        if rows and rows[0].lane == self.job.lanes[0].id and head.taken > before:
-            yield self._output(counters_as_output({"events": head.taken - before}))
+        if count:
+            yield self._output(counters_as_output({"events": count}))
+
+    def _told_of(self, row: RunRow, summary: Summary, own: int) -> int:
+        """How many events of a chunk it falls to this lane to count, of which `own` are its own: all in one lane."""
+        self.head.taken += own
+        apart = summary.apart - summary.late(self.head.watermark)
+        return apart + (own if self._reports and not reads_again(row.source, self.job) else 0)
 
     def _follow(self, rows: Sequence[RunRow], lateness: Lateness) -> None:
         """Let the watermark follow the slowest of those who are not idle; it never goes back."""
@@ -218,18 +201,17 @@ class LaneState:
             now = min(active, default=max(head.reached.values()) + 1) - lateness.delay
             head.watermark = now if head.watermark is None else max(now, head.watermark)
 
-    def _hold(self, row: RunRow, ends: list[Int64s]) -> Iterator[pa.RecordBatch]:
-        head = self.head
-        run = row.run(head.trigger)
-        ends.append(run.ends)
-        if head.watermark is not None:
-            late = int(np.searchsorted(run.ends, head.watermark, side="left"))
-            rejects = late_rows(row, run, late, head.watermark, self.job) if late else None
-            if rejects is not None:
-                yield self._output(rejects_as_output(rejects))
+    def _hold(self, row: RunRow, summary: Summary) -> tuple[int, pa.RecordBatch | None]:
+        """Hold the lane's events that are not late; how many these are, and the rejects for those that are."""
+        watermark = self.head.watermark
+        run, rejects = row.run(self.head.trigger), None
+        if watermark is not None and row.first is not None and row.first < watermark:
+            late = int(np.searchsorted(run.ends, watermark, side="left"))
+            count = int(np.searchsorted(run.events.positions, late, side="left"))
+            rejects = late_rows(row, blocks.slice(run.events, 0, count), summary, watermark, self.job)
             run = cut_run(run, late)
-        head.taken += len(run)
         self.sequencer.add(run)
+        return len(run.events), rejects
 
     def go_on(self) -> Iterator[pa.RecordBatch]:
         """Match the events that the watermark has passed, and advance time.
@@ -241,11 +223,11 @@ class LaneState:
             return
         ended = watermark == END_OF_TIME
         released = self.sequencer.release(None if ended else watermark)
+        self.head.peaks = [peak for peak in self.head.peaks if peak[1] >= watermark]
         if self._telling is not None:
-            self._telling.note(self.sequencer.held, watermark, self.sequencer.released)
+            self._telling.note(self.head.peaks, watermark, self.sequencer.released)
         kept = released if self.guard is None else self.guard.events(released, self.matcher)
         for number, events in enumerate(blocks.pieces(kept)):
-            self._tallying.look(events, own_events(events, self._lane))
             if self._changing is not None:
                 self._changing.look(events, first=number == 0)
             if not self.job.empty:
@@ -355,45 +337,17 @@ class LaneState:
             "operators": did,
             "changes": 0 if self._changing is None else self._changing.changes,
             "changes_refused": 0 if self._changing is None else self._changing.refused,
-            "counted": self._tallying.told(),
+            "counted": together(self._counted),
         }
+        self._counted = []
         return self._output(counters_as_output({"standing": standing, "steps": self.results.newly_counted()}))
 
 
 def seed_of(head: bytes, runs: Iterable[bytes]) -> Seed:
     """Return the seed of a new lane, from the pages of one that has seen the whole stream, without its events."""
-    used = _head(head).used
+    used = head_of(head).used
     waiting = [cut_run(run, used.get(_name(run.origin), 0)) for run in map(unpack_run, runs)]
     return Seed(head, tuple(pack_run(replace(run, events=blocks.slice(run.events, 0, 0))) for run in waiting))
-
-
-def _refuse_interrupted(head: Head, attempt: Attempt) -> None:
-    """Refuse what another task wrote for the same batch and Spark did not take back: when this one fails, it does."""
-    batch, task = head.attempt
-    if attempt != NO_ATTEMPT and batch == attempt.batch and task != attempt.task:
-        raise InterruptedAttempt(f"task {task} wrote state for batch {batch} and was interrupted: try again")
-
-
-def _refuse_others(head: Head, count: int, shared: str) -> None:
-    """Refuse the state of a stream with a different number of lanes, since events would be routed differently."""
-    if head.lanes not in (0, count):
-        raise UsageError(
-            f"the checkpoint is of a stream with {head.lanes} lanes in all, and this one has {count}: "
-            "pass the `lanes` that it began with, or use a new checkpoint"
-        )
-    if head.shared not in ("", shared):
-        raise UsageError(
-            "the checkpoint is of a stream whose work was shared out in another way, by another strategy or for "
-            "another program: pass the `strategy` and the program that it began with, say which checkpoint it is "
-            "(weft.match(…, checkpoint=…)) so that queries which are the same keep their state, or use a new one"
-        )
-
-
-def _head(stored: bytes) -> Head:
-    try:
-        return Head(**json.loads(stored))
-    except (TypeError, ValueError):
-        raise UsageError(FOREIGN) from None
 
 
 def _name(origin: Origin) -> str:

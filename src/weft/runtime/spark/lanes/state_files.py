@@ -1,7 +1,8 @@
 """Lane state in files beside a checkpoint: each trigger writes the pages that changed in it, and names its base file.
 
-Every attempt of a trigger writes a file of its own, under a name that says when; the latest one counts. A trigger that
-is tried again starts from the state after the trigger before, whatever was written since.
+Every attempt of a trigger writes a file of its own, under a name that says by which owner of the checkpoint and when;
+the latest one counts, and none of a former owner. A trigger that is tried again starts from the state after the
+trigger before, whatever was written since.
 """
 
 from __future__ import annotations
@@ -24,12 +25,17 @@ LONGEST_CHAIN = 32  # files that are read to restore a lane, at most
 SMALL = 1 << 20  # bytes of changes that are not worth a complete file
 _MAGIC = b"weft-state-1\n"
 _FRAME = struct.Struct("<II")  # checksum of what follows it, length of the header
-_NAME = re.compile(r"(\d{10})-(\d{20})-[0-9a-f]{8}")  # trigger, when the attempt was written, a random part
-_EMPTY = "empty"  # folder of triggers that brought no rows
+# Trigger, epoch of the owner, when the attempt was written, the task (the partition of the lane), a random part.
+_NAME = re.compile(r"(\d{10})-(\d{8})-(\d{20})-(\d{5})-[0-9a-f]{8}")
+_EMPTY = "empty"  # folder of triggers that brought no rows to a task
 
 
 class DamagedState(Exception):
-    """A file of the state that is not what was written."""
+    """A file of the state that is not what was written, or a lane without the state that it must have."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(path, why)
+        self.path, self.why = path, why
 
 
 @dataclass(frozen=True)
@@ -54,13 +60,13 @@ def read_state_file(path: Path) -> StateFile:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise DamagedState("is missing") from None
+        raise DamagedState(path, "is missing") from None
     begin = len(_MAGIC) + _FRAME.size
     if len(data) < begin or not data.startswith(_MAGIC):
-        raise DamagedState("is not whole")
+        raise DamagedState(path, "is not whole")
     checksum, length = _FRAME.unpack_from(data, len(_MAGIC))
     if zlib.crc32(memoryview(data)[begin:]) != checksum:
-        raise DamagedState("is not what was written: its checksum is another one")
+        raise DamagedState(path, "is not what was written: its checksum is another one")
     header = json.loads(data[begin : begin + length])
     pages, at = {}, begin + length
     for name, size in header["pages"]:
@@ -80,30 +86,41 @@ def _write(folder: Path, file: StateFile) -> None:
     text = json.dumps(header).encode()
     body = b"".join([text, *file.pages.values()])
     hidden = folder / f".{file.name}"
-    with hidden.open("wb") as target:
-        target.write(_MAGIC + _FRAME.pack(zlib.crc32(body), len(text)))
-        target.write(body)
-        target.flush()
-        os.fsync(target.fileno())
-    hidden.replace(folder / file.name)
+    try:
+        with hidden.open("wb") as target:
+            target.write(_MAGIC + _FRAME.pack(zlib.crc32(body), len(text)))
+            target.write(body)
+            target.flush()
+            os.fsync(target.fileno())
+        hidden.replace(folder / file.name)
+    except OSError:  # a full disk is not filled further
+        with suppress(OSError):
+            hidden.unlink()
+        raise
 
 
 @dataclass
 class LaneFiles:
     """The pages of one lane before a trigger, and the changes that the trigger makes; `commit` writes these.
 
-    `new`: the lane may have no state, though the stream has begun.
+    `new`: the lane may have no state, though the stream has begun. `task`: the partition that the lane is in. `epoch`:
+    that of the owner of the checkpoint.
     """
 
     folder: Path
     trigger: int
     new: bool = False
+    task: int = 0
+    epoch: int = 0
     _base: StateFile | None = None
     _changed: dict[str, bytes | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        name = self._find_base()
-        self._base = None if name is None else self._read(name)
+        try:
+            name = _base_of(self.folder, self.trigger, self.task, new=self.new)
+            self._base = None if name is None else read_state_file(self.folder / name)
+        except DamagedState as problem:
+            raise _told(problem) from None
 
     def get(self, name: str) -> bytes | None:
         """Return the page of that name before the trigger, None when there is none."""
@@ -156,32 +173,16 @@ class LaneFiles:
 
     def _chain(self) -> Iterator[StateFile]:
         """The files from the latest one to a complete one."""
-        file = self._base
-        while file is not None:
-            yield file
-            file = None if file.base is None else self._read(file.base)
-
-    def _read(self, name: str) -> StateFile:
         try:
-            return read_state_file(self.folder / name)
+            yield from _chain_from(self.folder, self._base)
         except DamagedState as problem:
-            raise damaged_state(self.folder / name, str(problem)) from None
-
-    def _find_base(self) -> str | None:
-        """The file of the trigger before this one; triggers without rows have none."""
-        found = state_names(self.folder)
-        last = last_with_rows(self.folder, self.trigger - 1)
-        if last in found or last < 0:
-            return found.get(last)
-        if self.new and not any(own < self.trigger for own in found):
-            return None
-        raise damaged_state(self.folder, f"has no state of trigger {last}")
+            raise _told(problem) from None
 
     def _fresh_name(self) -> str:
         """A name after those of other attempts, whatever the clock says."""
         other = state_names(self.folder).get(self.trigger)
-        when = max(time.time_ns(), 0 if other is None else int(other.split("-")[1]) + 1)
-        return f"{self.trigger:010d}-{when:020d}-{uuid4().hex[:8]}"
+        when = max(time.time_ns(), 0 if other is None else int(other.split("-")[2]) + 1)
+        return f"{self.trigger:010d}-{self.epoch:08d}-{when:020d}-{self.task:05d}-{uuid4().hex[:8]}"
 
     def _clean(self) -> None:
         """After a complete file, remove those that neither this trigger nor one that is tried again needs."""
@@ -193,7 +194,8 @@ class LaneFiles:
         empty = self.folder.parent / _EMPTY
         last = -1 if self._base is None else int(self._base.name[:10])
         for path in empty.iterdir() if empty.is_dir() else ():
-            if path.name.isdigit() and int(path.name) < last:
+            trigger, _, task = path.name.partition(".")
+            if task == str(self.task) and int(trigger) < last:
                 path.unlink(missing_ok=True)
 
 
@@ -207,27 +209,50 @@ def state_names(folder: Path) -> dict[int, str]:
     return found
 
 
-def last_with_rows(folder: Path, trigger: int) -> int:
-    """The last trigger, up to this one, that may have brought rows to a lane; -1 when there is none."""
-    while trigger >= 0 and (folder.parent / _EMPTY / str(trigger)).exists():
-        if trigger in state_names(folder):
-            break
-        trigger -= 1
-    return trigger
+def _base_of(folder: Path, trigger: int, task: int = 0, *, new: bool) -> str | None:
+    """The file of the trigger before this one; triggers without rows have none. None: there is no state yet.
 
-
-def is_known(folder: Path, trigger: int) -> bool:
-    """Whether a lane has the state after a trigger, or none at all before it: it began later."""
+    A lane stays in the task that has written its files.
+    """
     found = state_names(folder)
-    last = last_with_rows(folder, trigger)
-    return last < 0 or last in found or not any(own < last for own in found)
+    if found:
+        task = int(found[max(found)].split("-")[3])
+    last = trigger - 1
+    while last >= 0 and last not in found and _empty(folder.parent, last, task).exists():
+        last -= 1
+    if last in found or last < 0:
+        return found.get(last)
+    if new and not any(own < trigger for own in found):
+        return None
+    raise DamagedState(folder, f"has no state of trigger {last}")
 
 
-def note_empty(folder: Path, trigger: int) -> None:
-    """Note that a trigger brought no rows to a task: its lanes have no state of it."""
-    place = folder / _EMPTY
-    place.mkdir(parents=True, exist_ok=True)
-    (place / str(trigger)).touch()
+def _chain_from(folder: Path, file: StateFile | None) -> Iterator[StateFile]:
+    """A file, the one that it changes, and so on to a complete one."""
+    while file is not None:
+        yield file
+        file = None if file.base is None else read_state_file(folder / file.base)
+
+
+def check_lane(folder: Path, trigger: int) -> None:
+    """Raise `DamagedState` unless a lane has its state after a trigger, or none at all before it: it began later."""
+    name = _base_of(folder, trigger + 1, new=True)
+    for _ in _chain_from(folder, None if name is None else read_state_file(folder / name)):
+        pass
+
+
+def note_rows(folder: Path, trigger: int, task: int, *, are_there: bool) -> None:
+    """Note whether a trigger brought rows to a task: without rows its lanes have no state of the trigger."""
+    place = _empty(folder, trigger, task)
+    if not are_there:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+    elif place.exists():  # an attempt with other lanes was interrupted
+        place.unlink()
+
+
+def _empty(folder: Path, trigger: int, task: int) -> Path:
+    return folder / _EMPTY / f"{trigger}.{task}"
 
 
 def lanes_in(folder: Path) -> list[int]:
@@ -235,9 +260,9 @@ def lanes_in(folder: Path) -> list[int]:
     return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
 
 
-def damaged_state(path: Path, why: str) -> UsageError:
+def _told(problem: DamagedState) -> UsageError:
     """The one sentence about state that cannot be read."""
     return UsageError(
-        f"the checkpoint is damaged, or made by another version of weft ({path} {why}): use a copy of it, or another "
-        "folder and another sink to begin anew"
+        f"the checkpoint is damaged, or made by another version of weft ({problem.path} {problem.why}): use a copy of "
+        "it, or another folder and another sink to begin anew"
     )

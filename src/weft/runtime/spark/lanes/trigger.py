@@ -13,7 +13,7 @@ from pyspark import TaskContext
 from weft.errors import UsageError
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.lanes.state import LaneState
-from weft.runtime.spark.lanes.state_files import LaneFiles, note_empty
+from weft.runtime.spark.lanes.state_files import LaneFiles, note_rows
 from weft.runtime.spark.packing.runs import RunRow, run_rows_of
 from weft.runtime.spark.watermark import Lateness
 
@@ -24,13 +24,14 @@ _BATCH = "streaming.sql.batchId"  # the property by which Spark tells tasks the 
 class TriggerWork:
     """What a task of a stream does with the runs of its lanes.
 
-    `folder` is where state is kept; None: the property `place` of the task says so.
+    `folder` is where state is kept; None: the property `place` of the task says so. `epoch`: see `LaneFiles`.
     """
 
     job: Job
     lateness: Lateness
     folder: str | None = None
     place: str = ""
+    epoch: int = 0
 
     @property
     def trigger(self) -> int:
@@ -43,14 +44,14 @@ class TriggerWork:
         by_lane: dict[int, list[RunRow]] = {}
         for row in chain.from_iterable(map(run_rows_of, batches)):
             by_lane.setdefault(row.lane, []).append(row)
-        if not by_lane:
-            note_empty(folder, self.trigger)
+        note_rows(folder, self.trigger, _task(), are_there=bool(by_lane))
         for lane in sorted(by_lane):
             if self.job.has_lane(lane):  # others are of queries that have ended
                 yield from self._lane(folder, lane, by_lane[lane])
 
     def _lane(self, folder: Path, lane: int, rows: list[RunRow]) -> Iterator[pa.RecordBatch]:
-        pages = LaneFiles(folder / str(lane), self.trigger, new=self.job.seed is not None)
+        is_new = self.job.seed is not None
+        pages = LaneFiles(folder / str(lane), self.trigger, new=is_new, task=_task(), epoch=self.epoch)
         state = LaneState.load(pages, self.job, lane)
         yield from state.take(rows, self.lateness)
         yield from state.go_on()
@@ -67,3 +68,9 @@ class TriggerWork:
                 "writeStream: use weft.match(…, state='spark')"
             )
         return str(value)
+
+
+def _task() -> int:
+    """The partition at work."""
+    context = TaskContext.get()
+    return 0 if context is None else int(context.partitionId())

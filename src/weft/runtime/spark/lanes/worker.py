@@ -14,6 +14,7 @@ from weft.runtime.data import blocks
 from weft.runtime.data.blocks import PUSHED
 from weft.runtime.data.events import EventBatch
 from weft.runtime.execution.matcher import Matcher
+from weft.runtime.execution.stage_matcher import StageMatcher
 from weft.runtime.results.results import Results
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.lanes.sequencer import Sequencer, in_stream_order
@@ -34,7 +35,8 @@ class WholeLane:
 
     def __init__(self, place: int, rows: Iterable[RunRow], job: Job, *, joined: bool = False) -> None:
         lane = job.lanes[place]
-        self.matcher = Matcher(job.plan, lane)
+        self.place = place
+        self.matcher = StageMatcher(job.plan, lane) if job.plan.placed else Matcher(job.plan, lane)
         self.matcher.identify_by(job.reading.key)
         self._guard = job.limits.shared(len(job.lanes)).guard(job.plan.queries)
         guard = None if self._guard.is_idle else self._guard
@@ -146,6 +148,12 @@ def match_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.Recor
     for lane in lanes_in(batches, job):
         for rows in lane.rows(empty=job.empty):
             yield as_output(rows, job.shape)
+
+
+def match_packed(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
+    """In a task: the same rows as bytes, some to a row."""
+    for rows in match_runs(batches, job):
+        yield pa.record_batch([pa.array([blocks.packed_rows(rows)], pa.binary())], names=["rows"])
 
 
 def count_runs(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:

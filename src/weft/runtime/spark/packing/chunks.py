@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from weft.plan.partitioning.splits import Lane
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Rejected
 from weft.runtime.lanes.routing import relevant, shares
@@ -19,8 +19,10 @@ from weft.runtime.lanes.sieve import Sieve
 from weft.runtime.reading.kinds import NANOSECONDS
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.ties import Keys, tie_keys, without_fine
+from weft.runtime.spark.batching import MOST_ROW_BYTES
 from weft.runtime.spark.jobs.job import Job
-from weft.runtime.spark.packing.runs import Bytes, SortedRun, join_runs, pack_told, slice_run
+from weft.runtime.spark.packing.runs import Bytes, Place, SortedRun, join_runs, pack_told, slice_run
+from weft.runtime.spark.packing.streams import pack_shares
 from weft.runtime.spark.packing.times import Ranks, encode_times
 from weft.runtime.spark.packing.wire import narrow, pack_events
 from weft.runtime.spark.schema import REJECT_SCHEMA, RUN_SCHEMA
@@ -45,15 +47,6 @@ def gather(batches: Iterable[pa.RecordBatch], rows: int = CHUNK_ROWS) -> Iterato
         yield pa.concat_batches(pending)
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a chunk is in the input: the number of its source, of its part (task or file) and its own in that."""
-
-    source: int
-    part: int
-    chunk: int
-
-
 def sieve_of(job: Job) -> Sieve | None:
     """What leaves out events of a whole input that no query can use; None where all of them are counted."""
     return None if job.streaming or job.reading.key or not job.limits.is_none else Sieve(job.plan)
@@ -64,22 +57,14 @@ def pack_chunk(
 ) -> pa.RecordBatch:
     """The rows (of RUN_SCHEMA) that tell the lanes of a stream, or of a whole input, of the events of one chunk.
 
-    Every lane of a stream is told the times of all events. `file`: where the chunk can be read again, so that late
-    events need not be sent along.
+    `file`: where the chunk can be read again, so that late events of a stream need not be sent along.
     """
     if not job.streaming:
         packer = Packer(job, place, sieve)
         return pa.concat_batches([lane_rows([]), *packer.add(events), *packer.finish()])
     everything, ties = _read(events, job)
     rejects = pack_rejects(events.rejected) if events.rejected else None
-    split = list(shares(relevant(everything, job.plan.relevant_types), job.lanes))
-    times = encode_times(everything.ends, everything.starts, 0 if ties is None else ties)
-    first = int(everything.ends[0]) if len(everything) else None
-    others = file
-    if file is None:
-        others = pack_events(narrow(replace(_others(everything, split, job), rows=None)))
-    packed = [pack_events(narrow(share)) for share in split]
-    return run_rows(job.lanes, place, first, times, packed, rejects, others)
+    return pack_shares(everything, 0 if ties is None else ties, place, job, rejects, file)
 
 
 def pack_part(chunks: Iterable[EventSource], job: Job, part: int) -> Iterator[pa.RecordBatch]:
@@ -117,6 +102,7 @@ class Packer:
         self._rejected: list[Rejected] = []
         self._unpacked = 0  # events that no row tells of yet
         self._in_ranges = np.zeros(len(job.bounds) + 1, np.int64)
+        self._event_bytes = 0.0  # of an event in the row before
 
     def add(self, events: EventSource) -> Iterator[pa.RecordBatch]:
         """Take a chunk; the rows of those that are enough together."""
@@ -158,12 +144,30 @@ class Packer:
         else:
             split = enumerate(shares(run.events, job.lanes))
             pieces = {at: _own(share, run) for at, share in split if len(share)}
-        rows = [lane_row(at, place, piece) for at, piece in pieces.items()]
+        rows = [row for at, piece in pieces.items() for row in self._rows_of(at, piece)]
         if rejects is not None or self._unpacked:
             rows.append(told_row(place, 0 if job.counts_by_range else self._unpacked, rejects))
-        self._place = replace(place, chunk=place.chunk + 1)
+        self._place = replace(place, chunk=place.chunk + max(Counter(row[0] for row in rows).values(), default=1))
         self._pending, self._waiting, self._rejected, self._unpacked = [], 0, [], 0
         return lane_rows(rows)
+
+    def _rows_of(self, at: int, run: SortedRun) -> Iterator[Row]:
+        """What a lane (or range) is told of a run; in a job that only counts, in rows of bounded size."""
+        waiting, number = [run], 0
+        while waiting:
+            piece = waiting.pop()
+            bytes_ahead = len(piece) * self._event_bytes
+            if not self._job.is_anonymous or bytes_ahead <= MOST_ROW_BYTES or len(piece) < 2:
+                row = lane_row(at, replace(self._place, chunk=self._place.chunk + number), piece)
+                bytes_ahead = row_bytes(row)
+                self._event_bytes = bytes_ahead / max(1, len(piece))
+                if not self._job.is_anonymous or bytes_ahead <= MOST_ROW_BYTES or len(piece) < 2:
+                    yield row
+                    number += 1
+                    continue
+            parts = min(len(piece), int(bytes_ahead / (0.8 * MOST_ROW_BYTES)) + 1)
+            cuts = np.linspace(0, len(piece), parts + 1).astype(np.int64).tolist()
+            waiting += [slice_run(piece, *ends) for ends in pairwise(cuts)][::-1]
 
 
 def enough_for(rows: int) -> int:
@@ -184,6 +188,11 @@ def lane_row(at: int, place: Place, run: SortedRun, told: bytes | None = None) -
     return (at, first, place.source, place.part, place.chunk, times, pack_events(narrow(run.events)), None, told)
 
 
+def row_bytes(row: Row) -> int:
+    """The size of a row of RUN_SCHEMA, as far as it is not always the same."""
+    return sum(len(value) for value in row if isinstance(value, bytes))
+
+
 def told_row(place: Place, count: int, rejects: Bytes | None = None, *, at: int = 0, tied: int = 0) -> Row:
     """A row without events for a lane (or range): how many there are, and those that cannot be read."""
     unreadable = None if rejects is None else bytes(rejects)
@@ -195,40 +204,6 @@ def lane_rows(rows: Sequence[Row]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True) if rows else [[]] * len(RUN_SCHEMA)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, RUN_SCHEMA, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=RUN_SCHEMA)
-
-
-def _others(everything: EventBatch, split: Sequence[EventBatch], job: Job) -> EventBatch:
-    """The events that no lane of the first group has."""
-    missed = np.ones(len(everything), bool)
-    for lane, share in zip(job.lanes, split, strict=True):
-        if job.reports_late(lane):
-            missed[share.positions] = False
-    return blocks.take(everything, np.flatnonzero(missed))
-
-
-def run_rows(
-    lanes: Sequence[Lane],
-    place: Place,
-    first: int | None,
-    times: bytes,
-    events: Sequence[bytes],
-    rejects: bytes | None,
-    others: bytes | None = None,
-) -> pa.RecordBatch:
-    """One row for each lane; rejects and others go with the first."""
-    count = len(lanes)
-    columns = [
-        pa.array([lane.id for lane in lanes], pa.int32()),
-        pa.array([first] * count, pa.int64()),
-        pa.array([place.source] * count, pa.int32()),
-        pa.array([place.part] * count, pa.int32()),
-        pa.array([place.chunk] * count, pa.int32()),
-        pa.array([times] * count, pa.binary()),
-        pa.array(events, pa.binary()),
-        pa.array([rejects, *[None] * (count - 1)], pa.binary()),
-        pa.array([others, *[None] * (count - 1)], pa.binary()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
 
 
 def pack_rejects(rejected: Sequence[Rejected]) -> bytes:

@@ -40,12 +40,12 @@ from weft.runtime.watching.census import streams_of
 from weft.schema import Catalog
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-_FLOATS = (T.FloatType, T.DoubleType)
-_TIMES = (*_INTEGERS[2:], T.TimestampType, T.TimestampNTZType, T.DateType)
+INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+FLOATS = (T.FloatType, T.DoubleType)
+_TIMES = (*INTEGERS[2:], T.TimestampType, T.TimestampNTZType, T.DateType)
 LOOKED_AT = 1 << 14  # events whose types are told to users who find nothing
-_EXACT = 1 << 53  # up to here all integers are floats
-_INT64 = range(-(1 << 63), 1 << 63)
+EXACT = 1 << 53  # up to here all integers are floats
+INT64 = range(-(1 << 63), 1 << 63)
 
 
 def useful(frame: DataFrame, job: Job, schema: T.StructType) -> DataFrame:
@@ -55,18 +55,22 @@ def useful(frame: DataFrame, job: Job, schema: T.StructType) -> DataFrame:
 
 
 def useful_rows(job: Job, schema: T.StructType) -> Column | None:
-    """A condition that rows satisfy if they are in a match, or cannot be read; None: any row may matter."""
+    """A condition that rows satisfy if they are in a match, or cannot be read; None: any row may matter.
+
+    Of a stream they must come along, since time follows them; but not what they have besides.
+    """
     reading, names = job.reading, schema.names
-    if job.streaming or job.counts_positions or reading.key or not job.limits.is_none or streams_of(job.plan.program):
+    plan = job.leaving_out if job.streaming else job.plan
+    if plan is None or job.counts_positions or reading.key or not job.limits.is_none or streams_of(plan.program):
         return None
-    if not _is_plain(schema) or {START, END} & set(names) or not {reading.time, reading.type} <= set(names):
+    if not is_plain(schema) or {START, END} & set(names) or not {reading.time, reading.type} <= set(names):
         return None
     time = schema[reading.time].dataType
-    if not isinstance(time, _TIMES) or not _is_text(schema[reading.type].dataType):
+    if not isinstance(time, _TIMES) or not is_text(schema[reading.type].dataType):
         return None
-    if not isinstance(time, _INTEGERS) and reading.time_unit == "ns":  # some times are too far away for such ticks
+    if not isinstance(time, INTEGERS) and reading.time_unit == "ns":  # some times are too far away for such ticks
         return None
-    seen = uses_of(job.plan).seen
+    seen = uses_of(plan).seen
     if seen is None or any(attributes for attributes in _declared(reading.catalog)):
         return None
     conditions = [Conditions(schema, reading.type).implied(predicate) for predicate in seen]
@@ -127,7 +131,7 @@ class Conditions:
         return None
 
     def _compared(self, name: str, symbol: str, value: Value) -> Column | None:
-        found = self._column(name)
+        found = self.column(name)
         if found is None:
             return None
         column, kind = found
@@ -136,10 +140,10 @@ class Conditions:
             fits = isinstance(kind, T.BooleanType) and symbol in ("=", "<>")
             return compare(column, F.lit(value)) if fits else None
         if isinstance(value, str):
-            return compare(column, F.lit(value)) if _is_text(kind) else None
-        if isinstance(kind, _INTEGERS) and isinstance(value, int) and value in _INT64:
+            return compare(column, F.lit(value)) if is_text(kind) else None
+        if isinstance(kind, INTEGERS) and isinstance(value, int) and value in INT64:
             return compare(column, F.lit(value).cast("long"))
-        if isinstance(kind, _FLOATS) and isinstance(value, int | float) and abs(value) <= _EXACT:
+        if isinstance(kind, FLOATS) and isinstance(value, int | float) and abs(value) <= EXACT:
             number = column.cast("double")
             held = compare(number, F.lit(float(value)))
             # NaN is above infinity, which a scan of files can be told; it does not know `isnan`.
@@ -147,32 +151,32 @@ class Conditions:
         return None
 
     def _missing(self, name: str) -> Column | None:
-        found = self._column(name)
+        found = self.column(name)
         if found is None:
             return None
         column, kind = found
-        if isinstance(kind, _FLOATS):
+        if isinstance(kind, FLOATS):
             return column.isNull() | F.isnan(column)
-        return column.isNull() if _is_text(kind) or isinstance(kind, (*_INTEGERS, T.BooleanType)) else None
+        return column.isNull() if is_text(kind) or isinstance(kind, (*INTEGERS, T.BooleanType)) else None
 
-    def _column(self, name: str) -> tuple[Column, T.DataType] | None:
+    def column(self, name: str) -> tuple[Column, T.DataType] | None:
         """A column of this name, or a field of a struct, with its type."""
         if name in self._schema.names:
             return F.col(quoted(name)), self._schema[name].dataType
         kind: T.DataType = self._schema
         for part in name.split("."):
-            if not isinstance(kind, T.StructType) or part not in kind.names or not _is_plain(kind):
+            if not isinstance(kind, T.StructType) or part not in kind.names or not is_plain(kind):
                 return None
             kind = kind[part].dataType
         return F.col(".".join(map(quoted, name.split(".")))), kind
 
 
-def _is_plain(schema: T.StructType) -> bool:
+def is_plain(schema: T.StructType) -> bool:
     """Whether all names are told apart by Spark, which looks them up without regard to case."""
     return len({name.lower() for name in schema.names}) == len(schema.names)
 
 
-def _is_text(kind: T.DataType) -> bool:
+def is_text(kind: T.DataType) -> bool:
     """Whether these are texts that are compared by their code points."""
     return bool(kind == T.StringType())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -19,6 +19,8 @@ from weft.runtime.reading.times import END, START
 from weft.runtime.spark.columns import RUN_COLUMNS, quoted, told
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.packing.chunks import gather, pack_part
+from weft.runtime.spark.packing.filters import useful_rows
+from weft.runtime.spark.packing.letters import LETTERS, Letters, letters_of
 from weft.runtime.spark.shipping import mapped
 
 
@@ -28,15 +30,27 @@ def run_frame(frame: DataFrame, job: Job, schema: StructType | None = None) -> D
     Arrival order, which decides between equal times, is the order of partitions, then of rows. `schema`: the frame's,
     where it must not be asked.
     """
-    read, names = needed_columns(frame, frame.schema if schema is None else schema, job)
-    return mapped(read, partial(pack_batches, job=job, names=names), RUN_COLUMNS, "weft_pack")
+    schema = frame.schema if schema is None else schema
+    found = letters_of(job, schema)
+    if found is None:
+        read, names = needed_columns(frame, schema, job)
+        return mapped(read, partial(pack_batches, job=job, names=names), RUN_COLUMNS, "weft_pack")
+    letter, letters = found
+    read, names = needed_columns(frame, schema, job, [letter], {coding.name for coding in letters.codings})
+    work = partial(pack_batches, job=job, names=(*names, LETTERS), letters=letters)
+    return mapped(read, work, RUN_COLUMNS, "weft_pack")
 
 
-def pack_batches(batches: Iterator[pa.RecordBatch], job: Job, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+def pack_batches(
+    batches: Iterator[pa.RecordBatch], job: Job, names: tuple[str, ...], letters: Letters | None = None
+) -> Iterator[pa.RecordBatch]:
     """In a task: the rows of one input partition, whose columns have these names, as runs."""
     context = TaskContext.get()
     part = context.partitionId() if context is not None else 0
-    chunks = (events_of(rows, job.reading) for rows in gather(batch.rename_columns(names) for batch in batches))
+    gathered = gather(batch.rename_columns(names) for batch in batches)
+    if letters is not None:
+        gathered = map(letters.decode, gathered)
+    chunks = (events_of(rows, job.reading) for rows in gathered)
     return pack_part(chunks, job, part)
 
 
@@ -64,29 +78,38 @@ def _always(job: Job) -> set[str]:
 
 
 def needed_columns(
-    frame: DataFrame, schema: StructType, job: Job, beside: Sequence[str] = ()
+    frame: DataFrame,
+    schema: StructType,
+    job: Job,
+    beside: Sequence[Column | str] = (),
+    without: Collection[str] = (),
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """Only the columns that are read, and their names; in the frame itself they are numbered.
 
-    `beside` follow them as they are.
+    `beside` follow them as they are. `without`: columns, or fields of theirs, that are left out.
 
     Spark looks columns up by name on the way to Python, where a dot or a back-quote in one is read as something else.
     Attributes of events that cannot matter are emptied before they leave the JVM. Those events themselves must come
-    along: they count for the positions of the others.
+    along: they count for the positions of the others, or for the time of a stream.
     """
     reading, names = job.reading, schema.names
     check_columns(names, reading)
-    needed = frozenset(names) if reading.needed is None else reading.needed
+    needed = frozenset(names) | (reading.columns or frozenset()) if reading.needed is None else reading.needed
     always = _always(job)
     types = job.plan.relevant_types
     matters = F.lit(True) if types is None else F.col(quoted(reading.type)).isin(sorted(types))
+    if job.streaming and not job.tallies and not beside:
+        found = useful_rows(job, schema)
+        matters = matters if found is None else found
     read: dict[str, tuple[Column, DataType]] = {}
     for name in names:
+        if name in without:
+            continue
         if name in always:
             read[name] = F.col(quoted(name)), schema[name].dataType
         elif name in needed:
             read[name] = F.when(matters, F.col(quoted(name))), schema[name].dataType
-    for name in sorted(needed - set(names)):
+    for name in sorted(needed.difference(names, without)):
         if name.partition(".")[0] in names:  # a field of a struct; its type is told by Arrow
             field = F.col(".".join(map(quoted, name.split("."))))
             read[name] = F.when(matters, field), StringType()
@@ -100,10 +123,12 @@ def needed_columns(
 def check_columns(names: Sequence[str], reading: Reading, where: str = "") -> None:
     """Refuse a table without the columns for time and type before a job is started."""
     if reading.type not in names:
-        raise InputError(_missing(reading.type, f"{where}no column {reading.type!r} for the type of events", names))
+        why = f"{where}no column {reading.type!r} for the type of events"
+        cure = f"say which it is: type=NAME; or give all one type: frame.withColumn({reading.type!r}, F.lit(NAME))"
+        raise InputError(f"{_missing(reading.type, why, names)}; {cure}")
     if reading.time not in names and not (START in names and END in names):
         why = f"{where}no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
-        raise InputError(_missing(reading.time, why, names))
+        raise InputError(f"{_missing(reading.time, why, names)}; say which it is: time=NAME")
     for name in reading.order:
         if name not in names:
             raise InputError(_missing(name, f"{where}no column {name!r} to order by", names))

@@ -31,6 +31,15 @@ _TOLD = struct.Struct("<qq")  # events, ties
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a chunk is in the input: the number of its source, of its part (task or file) and its own in that."""
+
+    source: int
+    part: int
+    chunk: int
+
+
+@dataclass(frozen=True)
 class SortedRun:
     """`ends`, `starts`, `ranks`: those of all events of the chunk, sorted; `events.positions` are places in them.
 
@@ -60,7 +69,7 @@ class RunRow:
     times: Bytes
     events: Bytes
     rejects: Bytes | None
-    others: Bytes | None  # events of no lane, for the lane that reports them if they are late; or see `told`
+    others: Bytes | None  # of a stream a packed `Summary`; of a whole input see `told`
 
     @property
     def told(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Sorted event times as few bytes: every lane gets those of all events, to count positions over the whole stream."""
+"""Sorted event times as few bytes: a lane gets those of its events, or of all where it counts positions."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ def _narrow(values: npt.NDArray[Any]) -> tuple[bytes, int]:
     largest = int(values.max()) if len(values) else 0
     width = next(width for width in _WIDTHS if largest < 1 << 8 * width)
     return values.astype(_WIDTHS[width]).tobytes(), width
+
+
+def count_of(data: bytes | pa.Buffer) -> int:
+    """How many times there are in what `encode_times` gave."""
+    return int(_HEAD.unpack_from(data)[0])
 
 
 def decode_times(data: bytes | pa.Buffer) -> tuple[Int64s, Int64s, Ranks]:

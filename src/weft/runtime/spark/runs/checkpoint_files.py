@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,12 @@ def check_files(checkpoint: str) -> None:
     except DamagedFile as problem:
         raise damaged(checkpoint, str(problem)) from None
     except OSError as problem:
-        raise damaged(checkpoint, problem.strerror or str(problem)) from None
+        if problem.errno == errno.EIO:
+            raise damaged(checkpoint, problem.strerror or str(problem)) from None
+        raise UsageError(
+            f"the checkpoint {checkpoint} cannot be read ({problem.filename or 'a file'}: {problem.strerror}): it is "
+            "not known to be damaged; see to it that this process may read it, and start the run again"
+        ) from None
 
 
 def check_logs(checkpoint: str) -> None:

@@ -37,6 +37,8 @@ _CONCURRENT = re.compile(
     r"|Concurrent update to the (?:commit )?log|STREAM_RUN_ID_MISMATCH"
 )
 _STREAM_FAILED = re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: *")  # whatever it says next
+_TRACE = "Traceback (most recent call last)"
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception): .")
 _LACKING = re.compile(r"ModuleNotFoundError: No module named '(pyarrow|pandas|numpy|numba)\b")
 
 
@@ -118,4 +120,6 @@ def reason_in(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.partition("Caused by: ")[2] for line in lines if line.startswith("Caused by: ")]
     chosen = _STREAM_FAILED.sub("", causes[-1] if causes else next(iter(lines), "no reason given"))
+    if _TRACE in chosen:  # of Python: what was raised comes last
+        chosen = next((line for line in reversed(lines) if _RAISED.match(line)), chosen.partition(_TRACE)[0].strip())
     return chosen if len(chosen) <= 300 else f"{chosen[:300]} …"

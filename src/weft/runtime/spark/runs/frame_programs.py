@@ -7,6 +7,7 @@ running program with their state (`Job.record`), and it changes with the first c
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from weft.algebra.query import Program
 from weft.errors import UsageError
-from weft.runtime.spark.jobs.generations import Make, first_generation, generation_from_plain, succeeded
+from weft.runtime.spark.jobs.generations import Generation, Make, first_generation, generation_from_plain, succeeded
 from weft.runtime.spark.jobs.job import Job, successive_job
 from weft.runtime.spark.lanes.state_files import lanes_in
 from weft.runtime.spark.runs.seeds import Stand, last_commit, read_files, read_stand
@@ -27,11 +28,12 @@ _OPERATOR = "transformWithState"  # how Spark calls ours, in one of its versions
 def recorded(job: Job, written: Program, strategy: str | None, wanted: int) -> Job:
     """Return the job of a stream that begins: its lanes record the running program."""
     begun = first_generation(written.queries, job.plan, job.lanes)
-    return replace(job, record=_record(strategy, wanted, [begun.to_plain()]))
+    return replace(job, record=_record(strategy, wanted, len(job.lanes), [begun]))
 
 
-def _record(strategy: str | None, lanes: int, generations: list[object]) -> str:
-    return json.dumps({"strategy": strategy, "lanes": lanes, "generations": generations})
+def _record(strategy: str | None, lanes: int, partitions: int, generations: Sequence[Generation]) -> str:
+    plain = [own.to_plain() for own in generations]
+    return json.dumps({"strategy": strategy, "lanes": lanes, "partitions": partitions, "generations": plain})
 
 
 def succeeding(
@@ -63,8 +65,10 @@ def succeeding(
             f"{kept['strategy'] or 'auto'}: of a DataFrame these cannot change; leave out `lanes` and `strategy`"
         )
     before = tuple(map(generation_from_plain, kept["generations"]))
+    stand.require(before)
+    partitions = int(kept.get("partitions", partitions))
     after = succeeded(before, written, make, kept["lanes"], partitions)
-    record = _record(kept["strategy"], kept["lanes"], [own.to_plain() for own in after.generations])
+    record = _record(kept["strategy"], kept["lanes"], partitions, after.generations)
     changed = successive_job(job, job.plan.program, after.generations, stand.seed)
     return replace(changed, record=record, partitions=partitions)
 

@@ -60,6 +60,7 @@ class RunOptions:
     kafka: Mapping[str, str] = field(default_factory=dict)  # options of Spark's connector, for all topics
     packages: tuple[str, ...] = ()  # Maven coordinates, for a session that is made for the run
     jars: tuple[str, ...] = ()  # likewise, paths
+    positions: bool = False  # whether matches are written with their positions and bindings
     counted: frozenset[str] = frozenset()  # the names of queries whose matches are counted, and not written
 
     def __post_init__(self) -> None:

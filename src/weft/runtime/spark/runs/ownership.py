@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -96,9 +97,15 @@ class Ownership:
         if before is not None and not before.released:
             self._check_gone(before)
         born = _born(os.getpid())
-        mine = Owner(this_host(), os.getpid(), born or "", 1 if before is None else before.epoch + 1)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._claim(mine)
+        mine = Owner(this_host(), os.getpid(), born or "", 1 + max(_epochs(self._path, before), default=0))
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._claim(mine)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write to the checkpoint {self._checkpoint} ({error.strerror}): make room there, or see to it "
+                "that it is a folder this process may write to, and start the run again; nothing in it is damaged"
+            ) from None
         self._mine, self._ended = mine, threading.Event()
         threading.Thread(target=self._beat, args=(mine, self._ended), name="weft owner", daemon=True).start()
 
@@ -116,7 +123,7 @@ class Ownership:
             claim.touch()  # of one that died between the two
         self._write(mine)
         for old in self._path.parent.glob("owner-*.claim"):
-            if int(old.stem.rpartition("-")[2]) < mine.epoch:
+            if old.stem.rpartition("-")[2].isdigit() and int(old.stem.rpartition("-")[2]) < mine.epoch:
                 old.unlink(missing_ok=True)
 
     def check(self) -> None:
@@ -169,10 +176,20 @@ class Ownership:
 
     def _beat(self, mine: Owner, ended: threading.Event) -> None:
         while not ended.wait(BEAT):
-            if read_owner(self._path) != mine:
+            if read_owner(self._path) not in (mine, None):  # None: it cannot be read at this moment
                 return
             with suppress(OSError):
                 os.utime(self._path)
+
+
+def _epochs(path: Path, owner: Owner | None) -> Iterator[int]:
+    """The epochs so far; claims tell of them, too, where the file of the owner was lost."""
+    if owner is not None:
+        yield owner.epoch
+    for claim in path.parent.glob("owner-*.claim"):
+        number = claim.stem.rpartition("-")[2]
+        if owner is None and number.isdigit():
+            yield int(number)
 
 
 def read_owner(path: Path) -> Owner | None:

@@ -25,6 +25,7 @@ from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
 from weft.runtime.data.shape import Shape
+from weft.runtime.reading.fronts import jump_ticks
 from weft.runtime.reading.order import Reading
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.spark.compat import require_streams, started
@@ -130,12 +131,12 @@ class ContinuousRun:
     def _begun(self, session: SparkSession, job: Job, *, last: bool = False) -> StreamingQuery:
         """The query, started where the checkpoint says it had got to; `last`: the end follows what is there."""
         options, inputs = self.options, self._inputs
-        log = FileLog(str(self._log), inputs.folders, dict(self._formats), options.settle)
+        log = FileLog(str(self._log), inputs.folders, dict(self._formats), options.settle, self._owner.epoch)
         stream = inputs.stream(session, log, job, options, self._readers, last=last)
         partitions = inputs.partitions(session, options)
         self._names.update(inputs.names(partitions))
         lateness = inputs.lateness(options, self._program.time_unit, partitions)
-        work = TriggerWork(job, lateness, str(state_folder(options.checkpoint)))
+        work = TriggerWork(job, lateness, str(state_folder(options.checkpoint)), epoch=self._owner.epoch or 0)
         output = written_stream(inputs.runs(session, stream, job, options, last=last), work, self._sink.work)
         writer = output.writeStream.foreachBatch(self._sink.write).queryName("weft")
         checkpoint = str(Path(options.checkpoint).absolute() / "spark")
@@ -224,9 +225,9 @@ class ContinuousRun:
 
     def _failed(self, failure: StreamingQueryException) -> None:
         """Try again in a while if a process died; else say what is wrong."""
+        self._owner.check()
         done = self._sink.written
-        self._tries = 1 if done > self._done else self._tries + 1
-        self._done = done
+        self._tries, self._done = 1 if done > self._done else self._tries + 1, done
         if own_error(failure) is not failure or not is_passing(failure, self.options.checkpoint) or self._tries > TRIES:
             self._owner.release()
             raise told(failure, self.options.checkpoint) from failure
@@ -266,11 +267,11 @@ class ContinuousRun:
         wanted = options.lanes or int(kept["lanes"])
         shape = self._shape(session)
         job = self._succeeding(self._first_job(chosen, wanted, shape), kept, wanted, session)
-        self._sink.expect(shape, self._program.time_unit, len(job.lanes))
+        self._sink.expect(shape, self._program.time_unit, len(job.lanes), positions=options.positions)
         reading, readers = replace(job.reading, batch_size=1 << 18), dict(self._readers)
         job = replace(limited(job, options.limits), reading=reading, readers=readers, counted=options.counted)
-        job = replace(job, topics=self._inputs.topics)
-        return job, session
+        jump = jump_ticks(options.max_jump, self._program.time_unit)
+        return replace(job, topics=self._inputs.topics, jump=jump, tallies=True), session
 
     @property
     def _reading(self) -> Reading:
@@ -279,9 +280,8 @@ class ContinuousRun:
 
     def _first_job(self, chosen: Plan, wanted: int, shape: Shape | None = None) -> Job:
         """Return the job of a run that begins with a plan and a number of lanes."""
-        how = self.options
-        partitions, adapts = how.partitions, how.adapts
-        return job_of(chosen, self._reading, wanted, partitions=partitions, streaming=True, shape=shape, adapts=adapts)
+        how: Any = {name: getattr(self.options, name) for name in ("partitions", "adapts", "positions")}
+        return job_of(chosen, self._reading, wanted, streaming=True, shape=shape, **how)
 
     def _planned(self, program: Program, first: int) -> Plan:
         """The plan of a program whose queries are numbered from `first` on."""
@@ -307,7 +307,7 @@ class ContinuousRun:
                 return replace(job, lanes=before[0].lanes)
             return successive_job(job, self._program, before, None)  # in the form in which it began
         self._check_adapts()
-        stand = read_files(state_folder(checkpoint), last_commit(f"{checkpoint}/spark"))
+        stand = read_files(state_folder(checkpoint), last_commit(f"{checkpoint}/spark"), before)
         before = handed_over(before, stand.gone)
         after = self._succeeded(before, kept, wanted, moves, stand.trigger)
         note(checkpoint, {**mine, "generations": [own.to_plain() for own in after.generations]})

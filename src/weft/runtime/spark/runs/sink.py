@@ -20,7 +20,6 @@ from weft.errors import UsageError
 from weft.runtime.data.shape import Shape
 from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.connections.writers import MatchWriter
-from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, unpack_told, write_whole
 from weft.runtime.spark.runs.warning import Unreadable
 from weft.runtime.watching.left_out import of_these
@@ -91,9 +90,10 @@ class FileSink:
         self._names = list(query_names)
         self._work = replace(self._work, names=tuple(query_names))
 
-    def expect(self, shape: Shape | None, time_unit: str, lanes: int) -> None:
+    def expect(self, shape: Shape | None, time_unit: str, lanes: int, *, positions: bool = True) -> None:
         """What the columns of matches are (None: those of MATCH_SCHEMA), and how many tasks there are."""
-        self._work = replace(self._work, shape=shape, time_unit=time_unit, most=self._collected // max(1, lanes))
+        most = self._collected // max(1, lanes)
+        self._work = replace(self._work, shape=shape, time_unit=time_unit, most=most, positions=positions)
 
     def begin(self) -> None:
         """The next trigger may be one that another query began."""
@@ -182,7 +182,7 @@ class FileSink:
         self, writer: MatchWriter, session: SparkSession, batch: int, matches: pa.Table, parts: Sequence[dict[str, str]]
     ) -> None:
         """Give the matches of a trigger to a writer, those that tasks have put into files, too."""
-        ordered = in_match_order(matches, self._work.names, self._work.time_unit)
+        ordered = self._work.ordered(matches)
         stem = f"matches-{batch:08d}"
         files = [str(self._matches / part["file"]) for part in parts if part["name"].startswith(stem)]
         if len(ordered) or files:

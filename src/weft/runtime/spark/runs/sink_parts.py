@@ -47,6 +47,7 @@ class SinkWork:
     time_unit: str
     most: int
     piece: int  # bytes of matches in a file, about
+    positions: bool = True  # whether matches are written with these
 
     @property
     def told(self) -> str:
@@ -62,9 +63,14 @@ class SinkWork:
         rejects = output.filter(reason).select([*REJECT_NAMES, self.told]).rename_columns([*REJECT_NAMES, "event"])
         return matches, rejects, output.filter(pc.invert(pc.or_(found, reason)))
 
+    def ordered(self, matches: pa.Table) -> pa.Table:
+        """Matches in match order, with the columns that are written."""
+        ordered = in_match_order(matches, self.names, self.time_unit)
+        return ordered if self.positions else ordered.drop_columns(["positions", "bindings"])
+
     def match_file(self, matches: pa.Table) -> bytes | memoryview:
         """The bytes of a file of matches, put into match order."""
-        ordered = in_match_order(matches, self.names, self.time_unit)
+        ordered = self.ordered(matches)
         if self.form == "jsonl":
             return b"".join(json_lines(rows) for rows in ordered.to_batches())
         buffer = pa.BufferOutputStream()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -48,6 +49,7 @@ def match_stream(
     `state`: where lanes keep it.
     """
     lateness = lateness_of(schema, job, delay) if kafka is None else kafka.lateness(job, delay)
+    job = replace(job, jump=lateness.jump)
     runs = run_frame(frame, job, schema) if kafka is None else kafka.runs(job)
     number = next(_observed)
     name = "weft" if number == 1 else f"weft_{number}"

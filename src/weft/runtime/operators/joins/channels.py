@@ -1,0 +1,144 @@
+"""Occurrences on their way between lanes: taken out of the graph that finds them, put into one that joins them.
+
+They keep the rows that they are made of, so that they stand in the same order, and have the same history, on both
+sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.kernels.joins import channels, compact, joining, occurrences
+from weft.plan.graph import Channel
+from weft.plan.properties import ALL_FIELDS
+from weft.runtime.data.events import SHOWN, EventBatch, Int64s
+from weft.runtime.identity.chunks import Attributes, Chunk
+from weft.runtime.operators.joins.layout import What
+from weft.runtime.operators.joins.operators import BEGINNING, NOTHING, Build, JoinNode, Running
+from weft.runtime.store.event_buffer import EventBuffer
+
+if TYPE_CHECKING:
+    from weft.runtime.operators.joins.operator import JoinOperator
+
+_WHICH: dict[What, int] = {
+    "event": occurrences.LATER,
+    "start": occurrences.LEAST,
+    "end": occurrences.GREATEST,
+}
+
+
+@dataclass(frozen=True)
+class OccurrenceBatch:
+    """Occurrences of one channel, by end: `roots` are their places among `rows`, where parts come first.
+
+    Rows of single events have the place of the event among `events`, which are by position. `chunks` have the
+    identities of these by `attributes`, once it is known what these are.
+    """
+
+    channel: int
+    rows: Int64s
+    roots: Int64s
+    events: EventBatch
+    attributes: tuple[Attributes, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.roots)
+
+    @property
+    def ends(self) -> Int64s:
+        """When each of them ends."""
+        found: Int64s = self.rows.reshape(-1, occurrences.ROW)[self.roots, occurrences.END]
+        return found
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> OccurrenceBatch:
+        """Some of the occurrences."""
+        return self if chosen.all() else replace(self, roots=self.roots[chosen])
+
+
+def occurrences_of(run: JoinOperator, channel: Channel, ids: Int64s) -> OccurrenceBatch:
+    """Some rows of a graph with all that they are made of."""
+    arena = run.arena
+    live, live_events = np.zeros(arena.row_count, bool), np.zeros(arena.event_count, bool)
+    live[ids] = True
+    compact.mark(arena.rows, live, live_events)
+    numbers = np.flatnonzero(live_events)
+    fields = arena.events[: arena.event_count * occurrences.EVENT].reshape(-1, occurrences.EVENT)[numbers]
+    order = np.argsort(fields[:, occurrences.POSITION], kind="stable")
+    fields, numbers = fields[order], numbers[order]
+    places, event_places = np.zeros(len(live), np.int64), np.zeros(len(live_events), np.int64)
+    event_places[numbers] = np.arange(len(numbers))
+    rows = np.empty(int(np.count_nonzero(live)) * occurrences.ROW, np.int64)
+    channels.take_out(arena.rows, live, places, event_places, rows)
+    positions = np.ascontiguousarray(fields[:, occurrences.POSITION])
+    events = EventBatch(
+        pa.nulls(len(numbers)),
+        np.ascontiguousarray(fields[:, occurrences.EVENT_START]),
+        np.ascontiguousarray(fields[:, occurrences.EVENT_END]),
+        positions,
+        {name: run.kept.column(name, positions) for name in _columns_of(run.kept, channel)},
+    )
+    return OccurrenceBatch(channel.number, rows, places[ids], events)
+
+
+def _columns_of(kept: EventBuffer, channel: Channel) -> list[str]:
+    """The attributes that occurrences of a channel show."""
+    named = [name for name in channel.attributes if name != ALL_FIELDS]
+    shown = [SHOWN + name for name in kept.fields()] if len(named) < len(channel.attributes) else []
+    return [*named, *shown]
+
+
+class ReceivedOperator(JoinNode):
+    """Occurrences that other lanes find. Those that end before the `bound` have all come."""
+
+    def __init__(self, build: Build, number: int) -> None:
+        super().__init__(build, number)
+        channel = build.graph.nodes[number].received
+        assert channel is not None
+        self.channel = channel
+        self.bound = BEGINNING
+        self.wanted: Int64s = NOTHING  # what the slots of each occurrence are to hold
+        self._waiting: Int64s = NOTHING  # rows, by end
+
+    def link(self, build: Build) -> None:
+        """See `JoinNode.link`."""
+        self.spec = NOTHING
+        wanted = [part for what, variable in build.layouts.of(self.number) for part in (_WHICH[what], variable)]
+        self.wanted = np.array(wanted, np.int64)
+
+    def receive(self, run: JoinOperator, batch: OccurrenceBatch) -> None:
+        """Put occurrences into the graph; they are given out when all that stand before them have come."""
+        arena = run.arena
+        events = replace(batch.events, rows=None)
+        numbers = arena.known_or_added(events)
+        run.kept.merge(events)
+        is_root = np.zeros(len(batch.rows) // occurrences.ROW, bool)
+        is_root[batch.roots] = True
+        first = arena.append_rows(batch.rows, numbers, is_root, len(self.wanted) // 2)
+        if len(self.wanted):
+            roots = first + np.flatnonzero(is_root)
+            channels.fill_received(arena.rows, arena.events, roots, self.wanted, arena.slots)
+        together = np.concatenate([self._waiting, first + batch.roots])
+        self._waiting = together[np.argsort(arena.times(together, occurrences.END), kind="stable")]
+
+    def advance(self, run: Running) -> None:
+        """See `JoinNode.advance`."""
+        self.watermark, begin = self.bound, int(self.control[joining.OUT])
+        ready = run.arena.before(self._waiting, self.bound)
+        self._waiting = self._waiting[len(ready) :]
+        self.give(ready)
+        self.put_in_order(run.arena, begin)
+
+    @property
+    def waiting(self) -> int:
+        """See `JoinNode.waiting`."""
+        return len(self._waiting)
+
+    def roots(self) -> list[Int64s]:
+        """See `JoinNode.roots`."""
+        return [self._waiting]
