@@ -134,9 +134,13 @@ class ProgramTexts:
         """The files."""
         return self.programs or []
 
+    def each(self, paths: Sequence[str]) -> list[Program]:
+        """The programs in these files, and those that were given as text."""
+        return compile_all(paths, self.queries, self.language, self.time_unit)
+
     def compiled(self, paths: Sequence[str]) -> Program:
-        """The programs in these files, and those that were given as text, as one."""
-        return merge_programs(compile_all(paths, self.queries, self.language, self.time_unit))
+        """The same, as one."""
+        return merge_programs(self.each(paths))
 
 
 @dataclass(frozen=True)

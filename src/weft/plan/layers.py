@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from weft.algebra.analysis.beginnings import beginning
@@ -39,11 +40,6 @@ class Layering:
         self._numbers = (*running, *range(first, first + len(queries)))
         self._new = range(len(running), len(self._queries))
         self._fed_by = feeders(self._queries)
-        deep = depths(self._queries)
-        self._definers = [
-            Definer(query.defines, number, deep[place], query.is_rule, isinstance(query, SituationQuery))
-            for place, (query, number) in enumerate(zip(self._queries, self._numbers, strict=True))
-        ]
 
     def layers(self) -> tuple[Layer, ...]:
         """The layers of the new queries."""
@@ -59,9 +55,18 @@ class Layering:
         return layer_of(
             {self._numbers[place]: self._queries[place] for place in places},
             frozenset(self._numbers[place] for place in places if place not in told),
-            tuple(self._definers[place] for place in makers),
+            tuple(self._definer(place) for place in makers),
             network=network,
         )
+
+    @cached_property
+    def _depths(self) -> list[int]:
+        return depths(self._queries)
+
+    def _definer(self, place: int) -> Definer:
+        query = self._queries[place]
+        is_situation = isinstance(query, SituationQuery)
+        return Definer(query.defines, self._numbers[place], self._depths[place], query.is_rule, is_situation)
 
     # ---------------------------------------------------------------- units
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, WebSocket
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
@@ -40,6 +41,9 @@ Before = Annotated[
 TypeName = Annotated[str | None, Query(alias="type", description="The type of events that have none.")]
 
 
+TOKEN = HTTPBearer(auto_error=False, description="Needed if the server has a token file.")  # what `/docs` asks for
+
+
 class QueryText(BaseModel):
     """A program: its text, its language (found out if it is not said), and the name of a nameless query."""
 
@@ -57,7 +61,7 @@ class Moment(BaseModel):
 def may(permission: Permission) -> Any:
     """A dependency: the request's token must allow this."""
 
-    def allowed(request: Request) -> None:
+    def allowed(request: Request, _: Annotated[Any, Depends(TOKEN)]) -> None:
         if permission not in request.scope["state"]["granted"]:
             raise HTTPException(403, f"the token does not allow to {permission}")
 
@@ -66,7 +70,8 @@ def may(permission: Permission) -> Any:
 
 def application(service: Service) -> FastAPI:
     """The whole application."""
-    app = FastAPI(title="weft serve", description="A live program: publish events, deploy queries, subscribe.")
+    about = "A live program: publish events, deploy queries, subscribe."
+    app = FastAPI(title="weft serve", description=about, redoc_url=None, swagger_ui_oauth2_redirect_url=None)
     for add in (_add_events, _add_queries, _add_matches, _add_figures):
         add(app, service)
     for kind in (WeftError, Busy, StarletteHTTPException, RequestValidationError):

@@ -13,10 +13,9 @@ from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from weft.errors import BudgetError, InputError, WeftError
+from weft.errors import BudgetError, WeftError
 from weft.serve.folders import StateFolder
 from weft.serve.journal import Record
 from weft.serve.program import NDJSON, Answer, Publication, ServedProgram
@@ -236,8 +235,3 @@ def _reason(failure: BaseException) -> str:
 
 def _whole_lines(body: bytes) -> bytes:
     return body if body.endswith(b"\n") else body + b"\n"
-
-
-def state_error(folder: Path, problem: WeftError) -> InputError:
-    """What is wrong with a state folder, told of it."""
-    return InputError(f"the state in {folder} cannot be used: {problem}")

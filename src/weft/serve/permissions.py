@@ -15,7 +15,7 @@ from weft.errors import InputError, UsageError, did_you_mean
 Permission = Literal["publish", "subscribe", "deploy"]
 PERMISSIONS: tuple[Permission, ...] = get_args(Permission)
 ALL = frozenset(PERMISSIONS)
-OPEN = frozenset({"/health"})  # tells nothing of events and queries
+OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # tell nothing of events and queries
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 SHORTEST = 8  # characters of a token
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from weft.algebra.query import Program
+from weft.algebra.rules import Rule
 from weft.connectors.json_lines import JsonText
 from weft.errors import Diagnostic, InputError, UsageError
 from weft.languages import compile_text
@@ -22,7 +24,7 @@ from weft.serve.hub import Hub
 from weft.serve.journal import Record
 
 NDJSON, ARROW = "ndjson", "arrow"
-FIRST_VERSION, VERSION = 2, 3  # of what a snapshot keeps beside the live program
+VERSION = 3  # of what a snapshot keeps beside the live program
 ANSWERS = 4  # of each publisher that are kept: those of the batches that it may send again
 MOST_REJECTED = 1000  # rows that an answer lists
 MOST_OPENED = 1 << 30  # bytes of an Arrow stream when it is opened up
@@ -143,11 +145,27 @@ class ServedProgram:
 
     def _deploy(self, text: str, language: str | None, name: str | None) -> Answer:
         program, findings = self._compiled(text, language, name, self.running.program)
+        self._refuse_repeated(program)
         self.running.deploy(program)
         return self._noted(program, text, findings)
 
+    def _refuse_repeated(self, program: Program) -> None:
+        """Refuse a rule that runs already: several may define one type, but the same one twice is a mistake."""
+        running = [query for query in self.running.program.queries if isinstance(query, Rule)]
+        for rule in program.queries:
+            alike = (other for other in running if other.name == rule.name)
+            if isinstance(rule, Rule) and any(replace(rule, number=other.number) == other for other in alike):
+                raise UsageError(
+                    f"this rule, which defines {rule.name!r}, runs already: remove {rule.name!r} first, or replace it"
+                )
+
+    def _note_text(self, program: Program, text: str) -> None:
+        for name in program.names:  # several rules may define one type, each with a text of its own
+            before = self.texts.get(name, {}).get("text")
+            self.texts[name] = {"text": f"{before}\n\n{text}" if before else text, "language": program.language}
+
     def _noted(self, program: Program, text: str, findings: Sequence[Diagnostic]) -> Answer:
-        self.texts.update({name: {"text": text, "language": program.language} for name in program.names})
+        self._note_text(program, text)
         answer: Answer = {"names": list(program.names), "warnings": [finding_json(one) for one in findings]}
         if any(one.uri for one in program.inputs) or program.outputs:
             answer["ignored"] = "sources and sinks that the text names are not opened: publish, and subscribe"
@@ -158,18 +176,21 @@ class ServedProgram:
         left = running.without(name) if any(query.is_called(name) for query in running.queries) else running
         program, findings = self._compiled(text, language, name, left)
         change = self.running.change(left.extended(program))
+        self.texts.pop(name, None)
         self._forget()
         return {**self._noted(program, text, findings), "change": str(change)}
 
-    def become(self, program: Program) -> str | None:
-        """Deploy the queries of a program: equal ones stay, different ones of the same name are replaced."""
-        running = self.running.program
+    def become(self, programs: Sequence[Program]) -> str | None:
+        """Deploy the queries of programs: equal ones stay, different ones of the same name are replaced."""
+        running, program = self.running.program, reduce(Program.extended, programs)
         called = {query.name for query in program.queries}
         kept = tuple(query for query in running.queries if query.name not in called)
         wanted = replace(running, queries=kept).extended(program) if kept else program
         change = self.running.change(wanted)
+        self.texts = {name: text for name, text in self.texts.items() if name not in called}
         self._forget()
-        self.texts.update({name: {"language": program.language} for name in program.names if name not in self.texts})
+        for part in programs:
+            self._note_text(part, part.text)
         return None if change.is_none else str(change)
 
     def _remove(self, name: str) -> Answer:
@@ -203,12 +224,9 @@ class ServedProgram:
 
     def load(self, about: Mapping[str, Any], log: pa.Table) -> None:
         """Know what a snapshot kept."""
-        if about.get("version") not in (FIRST_VERSION, VERSION):
-            raise UsageError("the state was saved by another version of weft, which this one cannot read")
         self.texts = dict(about["texts"])
-        is_first = about["version"] == FIRST_VERSION  # it had one answer of each publisher
         for source, known in about["publishers"].items():
-            self.publishers[source] = [(number, answer) for number, answer in ([known] if is_first else known)]
+            self.publishers[source] = [(number, answer) for number, answer in known]
         self.totals.update(about["totals"])
         self.hub.counts.update(about["counts"])
         for type_ in about["watched"]:
@@ -218,6 +236,15 @@ class ServedProgram:
     def save(self, path: Path) -> None:
         """Write the live program to a file."""
         self.running.save(path, compressed=False)
+
+
+def check_version(about: Mapping[str, Any]) -> None:
+    """Refuse what another version of weft saved."""
+    if about.get("version") != VERSION:
+        raise UsageError(
+            "it was saved by another version of weft, which this one cannot read: run that version, or give a new "
+            "--state and deploy the queries again"
+        )
 
 
 def arrow_table(body: bytes) -> pa.Table:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from weft.algebra.query import Program
-from weft.errors import UsageError, WeftError
+from weft.errors import InputError, UsageError, WeftError
 from weft.languages.content.lower import compile_filter
 from weft.live_programs.matches import fields_of
 from weft.live_programs.program import LiveProgram
@@ -17,11 +18,11 @@ from weft.runtime.data.events import Rejected
 from weft.runtime.live.subscriptions import EVERY_TYPE
 from weft.runtime.options import USUAL, Options
 from weft.serve.batch_order import BatchOrder
-from weft.serve.engine import Engine, Request, state_error
+from weft.serve.engine import Engine, Request
 from weft.serve.folders import StateFolder
 from weft.serve.hub import Hub, Subscriber
 from weft.serve.journal import Sync
-from weft.serve.program import Answer, Publication, ServedProgram
+from weft.serve.program import Answer, Publication, ServedProgram, check_version
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class ServerSettings:
 class Service:
     """One server: its program, its state and its subscribers."""
 
-    def __init__(self, settings: ServerSettings, program: Program | None = None) -> None:
+    def __init__(self, settings: ServerSettings, *programs: Program) -> None:
         self.settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready: dict[Subscriber, asyncio.Event] = {}
@@ -52,33 +53,34 @@ class Service:
         self.change: str | None = None  # what the programs of the command line changed of the state
         folder = None if settings.state is None else StateFolder(settings.state, settings.sync)
         try:
-            self.engine = self._opened(folder, program)
+            self.engine = self._opened(folder, programs)
         except BaseException:
             if folder is not None:
                 folder.close()
             raise
         self.engine.start()
 
-    def _opened(self, folder: StateFolder | None, program: Program | None) -> Engine:
+    def _opened(self, folder: StateFolder | None, programs: Sequence[Program]) -> Engine:
         """The engine, where the state says it had got to."""
         snapshot = None if folder is None else folder.latest()
+        if folder is not None and snapshot is not None:
+            with _told_of(folder):
+                check_version(snapshot.server)
         rejects: list[Rejected] = []
         running = self._running(None if snapshot is None else snapshot.program, rejects)
         served = ServedProgram(running, self.hub, rejects, self.settings.options.columns.type)
         engine = Engine(served, folder, self.settings.queue_bytes, self.settings.snapshot_bytes)
         self.replayed = 0
         if folder is not None:
-            try:
+            with _told_of(folder):
                 if snapshot is not None:
                     served.load(snapshot.server, snapshot.log)
                 self.replayed = engine.replay()
-            except WeftError as problem:
-                raise state_error(folder.folder, problem) from problem
         max_jump = self.settings.options.arrival.max_jump
         is_as_before = running.max_jump == max_jump
         running.max_jump = max_jump  # of what comes from now on; the journal was done as it was then
-        if program is not None and program.queries:
-            self.change = served.become(program)
+        if any(program.queries for program in programs):
+            self.change = served.become(programs)
         if folder is not None and (folder.journal.size or self.change or snapshot is None or not is_as_before):
             engine.snapshot()
         return engine
@@ -165,3 +167,12 @@ class Service:
             "journal_bytes": 0 if engine.folder is None else engine.folder.journal.size,
             "snapshots": 0 if engine.folder is None else engine.folder.snapshots,
         }
+
+
+@contextlib.contextmanager
+def _told_of(folder: StateFolder) -> Iterator[None]:
+    """Report what is wrong with a state as of its folder."""
+    try:
+        yield
+    except WeftError as problem:
+        raise InputError(f"the state in {folder.folder} cannot be used: {problem}") from problem

@@ -10,7 +10,7 @@ import pytest
 
 import weft
 from weft.algebra.analysis import feeding
-from weft.algebra.analysis.feeding import cycles_beyond_rules, depths, feeders
+from weft.algebra.analysis.feeding import cycles_beyond_rules, depths, feeders, mentioned_below
 from weft.algebra.definition import Definition
 from weft.algebra.query import Program
 from weft.languages import compile_text
@@ -79,6 +79,23 @@ def test_every_query_says_what_it_reads_and_defines(
 
 def test_feeders_stand_anywhere_in_the_program() -> None:
     assert feeders([Plain("A", ("B", "X")), Plain("B", ("C",)), Plain("C"), Recursive("C")]) == [(1,), (2, 3), (), ()]
+
+
+@dataclass(frozen=True)
+class Identified(Plain):
+    """One whose matches are identified by an attribute that is called like its type."""
+
+    @property
+    def identity_attributes(self) -> frozenset[str]:
+        return frozenset({self.name.lower()})
+
+
+def test_attributes_are_those_of_all_queries_below_however_deep() -> None:
+    chain = [Identified(f"Q{n}", (f"Q{n + 1}",)) for n in range(4)]
+    circle = [Identified("R", ("S",)), Identified("S", ("T",)), Identified("T", ("R", "Q3"))]
+    found = mentioned_below([*chain, *circle, Identified("Alone")])
+    assert found[:4] == [("q0", "q1", "q2", "q3"), ("q1", "q2", "q3"), ("q2", "q3"), ("q3",)]
+    assert found[4:] == [("q3", "r", "s", "t")] * 3 + [("alone",)]
 
 
 def test_depth_is_one_more_than_the_deepest_read() -> None:

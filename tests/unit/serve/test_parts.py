@@ -259,6 +259,34 @@ def test_state_goes_on_with_queries_partial_matches_publishers_and_the_log(tmp_p
     third.close()
 
 
+def test_queries_of_the_command_line_have_their_texts(tmp_path: Path) -> None:
+    other = "QUERY back AS SELECT * FROM S WHERE (B AS a ; A AS b) WITHIN 10 SECONDS"
+    settings = ServerSettings(state=tmp_path / "state")
+    for pairs in (PAIRS, PAIRS.replace("10", "20")):
+        service = Service(settings, weft.compile(pairs, "ceql"), weft.compile(other, "ceql"))
+        texts = service.engine.program.texts
+        assert texts == {"q": {"text": pairs, "language": "ceql"}, "back": {"text": other, "language": "ceql"}}
+        service.close()
+
+
+def test_the_state_of_another_version_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    settings = ServerSettings(state=tmp_path / "state")
+    service = Service(settings, weft.compile(PAIRS, "ceql"))
+    service.engine.submit(publication(0)).result(60)
+    service.close()
+    (place,) = (tmp_path / "state").glob("snapshot-*")
+    about = json.loads((place / "server.json").read_text())
+    (place / "server.json").write_text(json.dumps({**about, "version": 2}))
+    (place / "program.weft").write_bytes(b"as another version wrote it")
+    with pytest.raises(
+        WeftError, match=r"the state in .*state cannot be used: it was saved by another version of weft"
+    ):
+        Service(settings)
+    (place / "server.json").write_text(json.dumps(about))
+    with pytest.raises(WeftError, match=r"program\.weft"):
+        Service(settings)
+
+
 def test_a_full_disk_ends_the_server_in_a_sentence_and_nothing_that_was_answered_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,23 @@ def test_a_query_is_replaced_and_removed(client: weft.Client, now: int) -> None:
         client.remove("Fire")
 
 
+def test_a_rule_that_runs_is_not_deployed_once_more(client: weft.Client, now: int) -> None:
+    client.deploy(FIRE)
+    with pytest.raises(weft.ServiceError, match="this rule, which defines 'Fire', runs already: remove 'Fire'") as told:
+        client.deploy(f"{FIRE}\ndefine Heat(area: string) from Temp(value > 80) where area = Temp.area")
+    assert told.value.status == 409
+    other = FIRE.replace("45", "50")
+    assert client.deploy(other).names == ("Fire",)
+    (query,) = client.queries()
+    assert (query["name"], query["text"]) == ("Fire", f"{FIRE}\n\n{other}")
+    client.replace("Fire", other)
+    (query,) = client.queries()
+    assert query["text"] == other
+    client.publish(heat(now))
+    client.flush()
+    assert client.queries()[0]["matches"] - query["matches"] == 1
+
+
 def test_a_subscriber_resumes_after_an_id(client: weft.Client, now: int) -> None:
     client.deploy(FIRE)
     with client.subscribe("Fire") as matches:
@@ -264,6 +281,10 @@ def test_tokens_allow_what_they_say(tmp_path: Path) -> None:
         unknown = httpx.get(f"{server.url}/v1/stats", headers={"Authorization": "Bearer another-one"})
         assert (unknown.status_code, unknown.json()["problem"]) == (401, "this token is not known here")
         assert httpx.get(f"{server.url}/health").status_code == 200
+        assert "swagger" in httpx.get(f"{server.url}/docs").text
+        described = httpx.get(f"{server.url}/openapi.json").json()
+        assert described["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+        assert described["paths"]["/v1/events"]["post"]["security"] == [{"HTTPBearer": []}]
         with weft.connect(server.url, "all-the-things") as admin:
             admin.deploy(FIRE)
         with weft.connect(server.url, "only-publishes") as sensor:

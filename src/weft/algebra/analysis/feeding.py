@@ -22,8 +22,12 @@ def mentioned_below(queries: Sequence[Definition]) -> list[tuple[str, ...]]:
     """For each query, the attributes that it and the queries below it mention."""
     fed_by = feeders(queries)
     names = [set(query.identity_attributes) for query in queries]
-    for _ in queries:
-        names = [own.union(*(names[at] for at in fed_by[number])) for number, own in enumerate(names)]
+    waiting = [number for number, makers in enumerate(fed_by) if makers]
+    while waiting:
+        before = {number: len(names[number]) for number in waiting}
+        for number in waiting:
+            names[number].update(*(names[at] for at in fed_by[number]))
+        waiting = waiting if any(len(names[number]) > count for number, count in before.items()) else []
     return [tuple(sorted(own)) for own in names]
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from weft.algebra.query import Program
+from weft.api import merge_programs
 from weft.cli import options
 from weft.cli.console import say
 from weft.cli.grouping import grouped
@@ -115,13 +116,14 @@ def serve_program(
     `weft publish`, `weft subscribe`, `weft deploy` and `weft.connect` talk to it; /docs describes its addresses.
     """
     endpoint = where.endpoint
-    program = texts.compiled(texts.paths) if texts.paths or texts.queries else None
+    programs = texts.each(texts.paths) if texts.paths or texts.queries else []
+    program = merge_programs(programs) if programs else None
     sharing = Sharing(work.strategy, work.lanes, work.threads)
     chosen = optimising.choices if program is None else optimising.chosen_for(program)
     settings = _settings(names, keeping, work, sharing, chosen)
     opened = listen(endpoint)
     try:
-        service = Service(settings, program)
+        service = Service(settings, *programs)
     except BaseException:
         opened.close()
         raise

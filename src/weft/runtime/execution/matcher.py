@@ -97,7 +97,6 @@ class Matcher:
                     layers[place] = running.extended(layers[place], begin)
                     self._layer_of |= dict.fromkeys(running.told, running)
         self._add(layer for layer in layers if layer.operators)
-        self._note_attributes()
 
     def _add(self, layers: Iterable[Layer]) -> None:
         for node in layers:
