@@ -48,8 +48,7 @@ class Windows(Context):
     In an absence, windows without a candidate that follow each other (with `by`: of the same values) form a run. Its
     first TOLD_SINGLY windows are partitions of their own. The next TOLD_SINGLY are one partition, from the start of the
     first to the end of the last, then twice as many, and so on; the last of these ends with the run. So one event in
-    the far future leads to few partitions, not to one for each window before it. Windows that forget values have no
-    such runs: `forget` bounds them.
+    the far future leads to few partitions, not to one for each window before it.
     """
 
     length: int
@@ -71,7 +70,8 @@ class Forgetting(Windows):
     """Windows of which those without events count as long as their values are known.
 
     Values are known from the start of their first event to `forget` ticks after the last end of their events so far.
-    An event that starts when all windows that meet this time have ended begins a new such time.
+    An event that starts when all windows that meet this time have ended begins a new such time. One that ends when
+    they have, but started before, prolongs it; a run of windows ends there too.
     """
 
     forget: int

@@ -22,6 +22,7 @@ from weft.runtime.operators.situations import memory
 
 YEAR_9999 = 253_370_764_800_000
 CONTEXTS = ("fixed 10", "fixed 1", "sliding 10 every 3", "sliding 3 every 7")
+FORGETS = ["", " forget 2", " forget 30", " forget 10000"]
 JUMPS = [1, 2, 5, 30, 200, 10_000, 2**40, 2**61]
 steps = st.tuples(st.sampled_from("AAABC"), st.sampled_from(JUMPS), st.sampled_from([0, 0, 4, 50]), st.integers(0, 1))
 
@@ -51,11 +52,13 @@ def _events(drawn: list[tuple[str, int, int, int]]) -> list[dict[str, object]]:
     st.lists(steps, min_size=1, max_size=8),
     st.booleans(),
     st.sampled_from(["absence(A a)", "absence(A a, B b)", "any(A a)", "all(A a, B b)"]),
+    st.sampled_from(FORGETS),
 )
 def test_any_gaps_give_what_is_meant(
-    context: str, keyed: bool, drawn: list[tuple[str, int, int, int]], restarts: bool, pattern: str
+    context: str, keyed: bool, drawn: list[tuple[str, int, int, int]], restarts: bool, pattern: str, forget: str
 ) -> None:
     text = f"pattern P {pattern} context {context}" + (" by k" if keyed else "")
+    text += forget if keyed and pattern.startswith("absence") else ""
     program, _ = compile_text(text, language="epn")
     events, chosen = _events(drawn), plan(program)
     matcher, pages, found = Matcher(chosen), {}, []

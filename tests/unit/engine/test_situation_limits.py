@@ -23,9 +23,6 @@ def slots(count: int) -> str:
         (f"sequence({slots(501)})", "too-many-participants", "at most 500"),
         ("sequence(A a, B b) context sliding 1 day every 1 ms", "many-partitions", "100000 is the limit"),
         ("absence(A a) context sliding 1 day every 1 ms", "many-partitions", "100000 is the limit"),
-        # One event after a long pause would close all these windows at once, one by one.
-        ("absence(A a) context fixed 1 ms by k forget 100 days", "many-partitions", "8640000001 windows"),
-        ("absence(A a) context sliding 60 sec every 6 ms by k forget 1 day", "many-partitions", "100000 is the limit"),
     ],
 )
 def test_what_is_refused_names_its_limit(text: str, code: str, limit: str) -> None:

@@ -103,24 +103,24 @@ def absent_windows(
     """The partitions of an absence in windows: those without a candidate, and stretches of such windows."""
     for key, events in _by_key(context, seen).items():
         spans = _known(context, events) if isinstance(context, Forgetting) else [(list(events), last)]
-        singly = None if isinstance(context, Forgetting) else TOLD_SINGLY
         for own, until in spans:
             end = min(last, until)
             taken = [part.start // context.step for part in _windows(context, key, own, end) if not is_absent(part)]
             numbers = _numbers(context, own[0].start, end)
             begin = numbers.start
-            for stop in [*taken, numbers.stop]:
-                for low, high in _stretches(begin, stop, singly):
+            cuts = [number for number in _cuts(context, own) if number < numbers.stop]
+            for stop, resumed in sorted([*((n, n + 1) for n in taken), *((n, n) for n in cuts), (numbers.stop, 0)]):
+                for low, high in _stretches(begin, stop):
                     yield _window(context, key, own, low, high, ())
-                begin = stop + 1
+                begin = resumed
 
 
-def _stretches(begin: int, stop: int, singly: int | None) -> Iterator[tuple[int, int]]:
-    """Yield the first and last numbers of ranges of windows; with `singly` None, each window is a range."""
-    single = stop if singly is None else min(stop, begin + singly)
+def _stretches(begin: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and last numbers of the ranges of windows that a run is told in."""
+    single, size = min(stop, begin + TOLD_SINGLY), TOLD_SINGLY
     yield from ((number, number) for number in range(begin, single))
-    low, size = single, singly
-    while low < stop and size is not None:
+    low = single
+    while low < stop:
         high = min(stop, low + size)
         yield low, high - 1
         low, size = high, low + size - begin
@@ -137,6 +137,18 @@ def _known(context: Forgetting, events: Sequence[Happening]) -> list[tuple[list[
         else:
             found.append(([event], until))
     return found
+
+
+def _cuts(context: Windows, events: Sequence[Happening]) -> Iterator[int]:
+    """Yield the first windows after those that had all closed when an event let values be known for longer."""
+    if not isinstance(context, Forgetting):
+        return
+    until = events[0].end + context.forget
+    for event in events[1:]:
+        last = until // context.step
+        if last <= (event.end - context.length) // context.step:
+            yield last + 1
+        until = max(until, event.end + context.forget)
 
 
 def _numbers(context: Windows, above: int, low: int) -> range:

@@ -214,11 +214,11 @@ def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
 def _know(m: Int64s, own: Number, key: Number, start: Number, end: Number, origin: Number) -> None:
     """Windows of a key count from now on, also those without events; if keys are forgotten, for some time."""
     is_new = m[own + NEXT_NUMBER] == NEVER
-    late = False  # whether windows count from now on that have closed
+    over = False  # whether all windows have closed for which the key was known until now
     if m[COUNTS_EMPTY] == FORGETS:
         known = m[KNOWN] + 1 + key
         until = end + m[m[KNOWN]]
-        late = m[known] // m[STEP] < m[LIMIT]
+        over = m[known] // m[STEP] <= m[LIMIT]
         if not is_new and start - m[LENGTH] < m[known] // m[STEP] * m[STEP]:
             until = max(until, m[known])
         else:
@@ -226,10 +226,10 @@ def _know(m: Int64s, own: Number, key: Number, start: Number, end: Number, origi
         m[known] = until
     if is_new:
         m[own + NEXT_NUMBER], m[own + KEY_ORIGIN] = (start - m[LENGTH]) // m[STEP] + 1, origin
-        if m[COUNTS_EMPTY] != FORGETS:
-            m[m[RUNS] + 1 + key] = m[own + NEXT_NUMBER]
-    if (is_new or late) and m[own + NEXT_NUMBER] <= m[LIMIT]:
-        m[LIMIT] = NEVER  # some of its windows have closed
+    if is_new or over:
+        m[m[RUNS] + 1 + key] = m[own + NEXT_NUMBER]
+        if m[own + NEXT_NUMBER] <= m[LIMIT]:
+            m[LIMIT] = NEVER  # some of its windows have closed
 
 
 @device_no_refcount

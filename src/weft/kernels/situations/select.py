@@ -248,7 +248,7 @@ def _close_window(m: Int64s, own: Number, out: Int64s, counting: bool) -> bool:
         start = number * m[STEP]
         if not _write_absence(m, out, counting, m[SWEPT], start, start + m[LENGTH], m[own + KEY_ORIGIN]):
             return False
-    elif m[COUNTS_EMPTY] != FORGETS:
+    else:
         m[m[RUNS] + 1 + m[SWEPT]] = number + 1
     if known:
         forget(m, part)
@@ -257,12 +257,15 @@ def _close_window(m: Int64s, own: Number, out: Int64s, counting: bool) -> bool:
 
 
 @device_no_refcount
-def _stretch_end(m: Int64s, own: Number, bound: Number, finish: bool) -> Number:
-    """Return the last window of the next range of a long run, which is emitted as one, or NEVER if it is still open."""
+def _stretch_end(m: Int64s, own: Number, bound: Number, ends: bool) -> Number:
+    """Return the last window of the next range of a long run, which is emitted as one, or NEVER if it is still open.
+
+    With `ends` the run has no window after the bound.
+    """
     begin, number = m[m[RUNS] + 1 + m[SWEPT]], m[own + NEXT_NUMBER]
     size = m[m[RUNS]]
-    while size <= number - begin and size < NEVER // 4:
-        size *= 2
+    while size <= number - begin:
+        size = 2 * size if size <= NEVER // 2 else np.int64(NEVER)
     end = begin + size - 1
     part = m[own + FIRST_PART]
     while part != 0 and m[part + NUMBER] <= bound and m[part + TAKEN] == 0:
@@ -270,7 +273,7 @@ def _stretch_end(m: Int64s, own: Number, bound: Number, finish: bool) -> Number:
         part = m[own + FIRST_PART]
     if part != 0 and m[part + TAKEN] != 0:
         end = min(end, m[part + NUMBER] - 1)
-    if finish:
+    if ends:
         end = min(end, bound)
     return end if end <= bound else np.int64(NEVER)
 
@@ -280,17 +283,17 @@ def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool, finish:
     """Close the windows up to a number, of all keys, those without events too."""
     while m[SWEPT] < m[KEY_COUNT]:
         own = m[KEYS] + m[SWEPT] * KEYED
-        bound = last
-        forgets = m[COUNTS_EMPTY] == FORGETS
-        if forgets:
-            bound = min(last, m[m[KNOWN] + 1 + m[SWEPT]] // m[STEP])
+        bound, ends = last, finish
+        if m[COUNTS_EMPTY] == FORGETS:
+            known = m[m[KNOWN] + 1 + m[SWEPT]] // m[STEP]
+            bound, ends = min(last, known), finish or known <= last
         while m[own + NEXT_NUMBER] <= bound:
             number = m[own + NEXT_NUMBER]
-            if forgets or number - m[m[RUNS] + 1 + m[SWEPT]] < m[m[RUNS]]:
+            if number - m[m[RUNS] + 1 + m[SWEPT]] < m[m[RUNS]]:
                 if not _close_window(m, own, out, counting):
                     return FULL
                 continue
-            end = _stretch_end(m, own, bound, finish)
+            end = _stretch_end(m, own, bound, ends)
             if end == NEVER:
                 break
             if end < number:  # it ended with the window before

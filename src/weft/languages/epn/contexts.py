@@ -33,7 +33,6 @@ class ContextLowering:
             message = "only an absence in fixed or sliding contexts by attributes remembers their values"
             self._findings.error("nothing-to-forget", message, clause.forget.span, "remove forget")
             return found
-        self._warn_of_long_memory(found, forget, clause.forget)
         return contexts.Forgetting(found.length, found.step, forget, by=found.by)
 
     def _divided(self, clause: syntax.Context) -> contexts.Context:
@@ -62,16 +61,6 @@ class ContextLowering:
         elif partitions > _MANY:
             message = f"every event is in {partitions} partitions at once, each of which is looked at"
             self._findings.warning("many-partitions", message, step.span, "begin less often")
-
-    def _warn_of_long_memory(self, windows: contexts.Windows, forget: int, clause: syntax.Duration) -> None:
-        """Each window without an event of a value is a match of its own, as long as the value is remembered."""
-        count = (windows.length + forget) // windows.step
-        if count > MOST_PARTITIONS:
-            message = f"each value would have {count} windows before it is forgotten; {MOST_PARTITIONS} is the limit"
-            self._findings.error("many-partitions", message, clause.span, "make windows longer, or forget sooner")
-        elif count > _MANY:
-            message = f"each value has {count} windows before it is forgotten, each of which may be a match"
-            self._findings.warning("many-partitions", message, clause.span, "make windows longer, or forget sooner")
 
     def _attributes(self, clause: syntax.Context) -> tuple[str, ...]:
         """What the partitions are divided by; every type that is looked at must have it."""

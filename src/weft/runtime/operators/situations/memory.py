@@ -32,7 +32,8 @@ class Memory:
         if tables.forget is not None:
             self.m[p.KNOWN] = self._block(1)
             self.m[int(self.m[p.KNOWN])] = tables.forget
-        self._place_runs()
+        if tables.numbers[p.COUNTS_EMPTY]:
+            self._place_runs()
         self.reserve_keys(1)
         if tables.numbers[p.OVERLAPS]:
             self.grow_seen(0)
@@ -77,7 +78,7 @@ class Memory:
 
     def _by_key(self) -> list[int]:
         """Where blocks are known that have a number for each key, after one for all."""
-        return {partitions.FORGETS: [p.KNOWN], 1: [p.RUNS]}.get(int(self.m[p.COUNTS_EMPTY]), [])
+        return {partitions.FORGETS: [p.KNOWN, p.RUNS], 1: [p.RUNS]}.get(int(self.m[p.COUNTS_EMPTY]), [])
 
     def _numbers(self, place: int) -> Int64s:
         begin = int(self.m[place])
@@ -85,9 +86,7 @@ class Memory:
 
     def _place_runs(self) -> None:
         """Make room for where runs of windows without a candidate begin; those of now begin with the next window."""
-        if p.RUNS in self._by_key():
-            nexts = [TOLD_SINGLY, *self.keys()[:, NEXT_NUMBER].tolist()]
-            self.place_blocks({p.RUNS: nexts})
+        self.place_blocks({p.RUNS: [TOLD_SINGLY, *self.keys()[:, NEXT_NUMBER].tolist()]})
 
     def known_until(self) -> Int64s:
         """For each key the time up to which windows may begin that count without events."""
@@ -95,7 +94,12 @@ class Memory:
 
     def untold(self) -> bool:
         """Whether closed windows of a long run are still to be emitted."""
-        return p.RUNS in self._by_key() and bool((self.keys()[:, NEXT_NUMBER] <= self.m[p.LIMIT]).any())
+        if not self.m[p.COUNTS_EMPTY]:
+            return False
+        closed: Int64s = self.m[p.LIMIT : p.LIMIT + 1]
+        if self.m[p.COUNTS_EMPTY] == partitions.FORGETS:
+            closed = np.minimum(closed, self.known_until() // self.m[p.STEP])
+        return bool((self.keys()[:, NEXT_NUMBER] <= closed).any())
 
     def grow_seen(self, oldest: int) -> None:
         """Make room for sets that were selected, and forget those with an event before a place."""
@@ -168,3 +172,5 @@ class Memory:
     def load(self, kept: Int64s) -> None:
         """Restore the saved state."""
         self.m = kept
+        if self._by_key() and not self.m[p.RUNS]:  # saved by a version that knew no runs of these windows
+            self._place_runs()
