@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from weft.live_programs.matches import Deployment, Matches
     from weft.live_programs.program import LiveProgram
     from weft.live_programs.starting import live
-    from weft.pattern import AfterMatch, Pattern, coalesce, e, step
+    from weft.pattern import AfterMatch, Pattern, coalesce, e, function, step
     from weft.plan.changes import Change
     from weft.plots import Plot, plot
     from weft.reasons import Explanation, Failure, Reasons, funnel, why
@@ -98,6 +98,7 @@ __all__ = [
     "detect",
     "e",
     "explain",
+    "function",
     "funnel",
     "live",
     "match",
@@ -147,7 +148,7 @@ _MODULES = {
     "weft.live_programs.matches": ("Deployment", "Matches"),
     "weft.live_programs.program": ("LiveProgram",),
     "weft.live_programs.starting": ("live",),
-    "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e", "step"),
+    "weft.pattern": ("AfterMatch", "Pattern", "coalesce", "e", "function", "step"),
     "weft.plan.changes": ("Change",),
     "weft.plots": ("Plot", "plot"),
     "weft.tuning.tune": ("Tuning", "tune"),

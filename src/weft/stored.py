@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from functools import cache
@@ -59,8 +59,12 @@ def to_plain(value: object) -> Plain:
         return {_MAP: {name: to_plain(part) for name, part in value.items()}}
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"a {type(value).__name__} cannot be stored")
-    parts = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
+    parts = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if _is_stored(field)}
     return {_CLASS: _name(type(value)), **parts}
+
+
+def _is_stored(field: Field[Any]) -> bool:
+    return field.init and field.metadata.get("stored", True)
 
 
 @deep

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal as OneOf
 
+from weft.algebra.functions import UserFunction
 from weft.tree import Node
 
 Value = int | float | Decimal | str | bool  # a decimal is what no float stands for
@@ -85,7 +86,7 @@ class Call(Expression):
     years 1 to 9999.
     """
 
-    function: Function
+    function: Function | UserFunction
     operands: tuple[Expression, ...]
     tick: int = 10**6
 

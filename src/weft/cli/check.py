@@ -24,6 +24,7 @@ def check(
     programs: options.Programs = None,
     queries: options.Queries = None,
     language: options.Language = None,
+    functions: options.Functions = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per finding, on stdout.")] = False,
 ) -> None:
     """Check programs without running them.

@@ -29,6 +29,7 @@ def measure(
     type_: options.Type = "type",
     time_unit: options.TimeUnit = "ms",
     language: options.Language = None,
+    functions: options.Functions = None,
 ) -> None:
     """Measure rates by type and how often conditions hold, and write them for --statistics.
 

@@ -14,6 +14,7 @@ from weft.cli.console import say
 from weft.cli.render import compile_all
 from weft.optimizer.fitting import unused_statistics
 from weft.optimizer.pipeline import Choices
+from weft.pattern.functions import load_functions
 from weft.runtime.lanes.sharing import LaneCount
 from weft.runtime.limits.budgets import Budget, budget_from_text
 from weft.runtime.limits.guarding import Limits
@@ -22,6 +23,24 @@ from weft.runtime.options import EventColumns
 
 Programs = Annotated[
     list[str] | None, typer.Argument(metavar="PROGRAM", show_default=False, help="Files with queries.")
+]
+
+
+def declare_functions(paths: list[str] | None) -> list[str] | None:
+    """Let programs use the functions that files declare, before any program is compiled."""
+    for path in paths or ():
+        load_functions(path)
+    return paths
+
+
+Functions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--functions",
+        metavar="FILE.py",
+        callback=declare_functions,
+        help="A Python file that declares functions by weft.function; repeatable.",
+    ),
 ]
 Queries = Annotated[
     list[str] | None,
@@ -128,6 +147,7 @@ class ProgramTexts:
     queries: Queries = None
     language: Language = None
     time_unit: TimeUnit = "ms"
+    functions: Functions = None
 
     @property
     def paths(self) -> list[str]:

@@ -18,6 +18,7 @@ def run_tests(
     engine: Annotated[Engine, typer.Option(help="The engine that runs the cases.")] = "local",
     strategy: options.Strategy = None,
     lanes: options.Lanes = None,
+    functions: options.Functions = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per case and mistake, on stdout.")] = False,
 ) -> None:
     """Run rule tests: programs on written events, compared with the expected matches.

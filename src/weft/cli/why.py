@@ -27,6 +27,7 @@ def why(
     order: options.Order = None,
     time_unit: options.TimeUnit = "ms",
     language: options.Language = None,
+    functions: options.Functions = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Explain why some events are a match, or what exactly prevents it.

@@ -70,7 +70,7 @@ class ConditionLowering:
             case syntax.Contains(operand, part):
                 sides = [self.expected(side, TEXT, "only a text contains a text").value for side in (operand, part)]
                 return terms.Contains(*sides)
-        return self.own_condition(node) or self._flag(node)
+        return self.own_condition(node) or self.flag(node)
 
     def comparison(self, node: syntax.Comparison) -> algebra.Predicate:
         """`left operator right`, whose sides must be of kinds that compare."""
@@ -81,7 +81,7 @@ class ConditionLowering:
             self.findings.error("type-mismatch", message, node.span, hint)
         return algebra.Comparison(node.operator, left.value, right.value)
 
-    def _flag(self, node: syntax.Expression) -> algebra.Predicate:
+    def flag(self, node: syntax.Expression) -> algebra.Predicate:
         """A value that stands where a condition is needed: it must be a boolean."""
         flag = self.value(node)
         if flag.families is not None and not flag.families & frozenset({"boolean"}):

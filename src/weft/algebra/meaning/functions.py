@@ -8,6 +8,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TypeGuard
 
+import numpy as np
+
+from weft.algebra.functions import DTYPES, Kind, UserFunction
 from weft.algebra.predicates import Value as Constant
 
 Value = Constant | Decimal  # events may have decimals, programs do not
@@ -19,8 +22,10 @@ def is_number(value: object) -> TypeGuard[int | float | Decimal]:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def call(function: str, operands: Sequence[Value | None], tick: int) -> Value | None:
+def call(function: str | UserFunction, operands: Sequence[Value | None], tick: int) -> Value | None:
     """The value of a function; None when it has none."""
+    if isinstance(function, UserFunction):
+        return _call_user(function, operands)
     if function == "COALESCE":
         return next((operand for operand in operands if operand is not None), None)
     if function in ("LEAST", "GREATEST"):
@@ -50,3 +55,26 @@ def _part_of_date(part: str, ticks: Value | None, tick: int) -> int | None:
         return None
     found: int = getattr(moment, part)
     return found
+
+
+def _call_user(function: UserFunction, operands: Sequence[Value | None]) -> Value | None:
+    taken = [_taken(kind, operand) for kind, operand in zip(function.takes, operands, strict=True)]
+    if any(operand is None for operand in taken):
+        return None
+    kinds = zip(taken, function.takes, strict=True)
+    values, present = function.apply([np.array([operand], DTYPES[kind]) for operand, kind in kinds])
+    found: Value | None = values.tolist()[0] if present[0] else None
+    return found
+
+
+def _taken(kind: Kind, value: Value | None) -> Value | None:
+    """The value if it is of the kind."""
+    if kind == "text":
+        return value if isinstance(value, str) else None
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
+    if not is_number(value):
+        return None
+    if kind == "number":
+        return float(value)
+    return int(value) if math.isfinite(value) and value == int(value) and -(2**63) <= value < 2**63 else None

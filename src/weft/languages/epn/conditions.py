@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from weft.algebra import predicates as algebra
+from weft.algebra.functions import UserFunction, declared
 from weft.algebra.terms import conjuncts
 from weft.errors import did_you_mean
 from weft.languages import syntax as expressions
-from weft.languages.conditions import UNKNOWN, ConditionLowering, Families, Typed, say
+from weft.languages.conditions import BOOLEAN, NUMBER, TEXT, UNKNOWN, ConditionLowering, Families, Typed, say
 from weft.languages.epn import syntax
 from weft.languages.epn.functions import FUNCTIONS, open_calls, unfolded
 from weft.languages.epn.scope import EpnScope
 from weft.languages.findings import Findings
 from weft.languages.syntax import Name
+from weft.source import Span
+
+_FAMILIES = {"number": NUMBER, "integer": NUMBER, "text": TEXT, "boolean": BOOLEAN}
 
 
 class EpnConditions(ConditionLowering):
@@ -44,13 +48,26 @@ class EpnConditions(ConditionLowering):
         found = super().comparison(node)
         assert isinstance(found, algebra.Comparison)
         plain = unfolded(found)
-        for call in open_calls(plain)[:1]:
+        self._check_calls(plain, node.span)
+        return plain
+
+    def flag(self, node: expressions.Expression) -> algebra.Predicate:
+        """A boolean value as a condition, which reads one event."""
+        found = super().flag(node)
+        self._check_calls(found, node.span)
+        return found
+
+    def _check_calls(self, condition: algebra.Predicate, span: Span) -> None:
+        """Report functions of several events that are left in a condition."""
+        for call in open_calls(condition)[:1]:
             hint = (
-                "abs, min and max of several events stand alone on one side: abs(a.x - b.x) < 2; others read one event"
+                f"let the pattern derive value = {call.function}(…), and test it in another: any(P p[p.value > 3])"
+                if isinstance(call.function, UserFunction)
+                else "abs, min and max of several events stand alone on one side: abs(a.x - b.x) < 2; "
+                "others read one event"
             )
             message = f"{_spelling(call)} of several events cannot be calculated with here"
-            self.findings.error("function-of-several", message, node.span, hint)
-        return plain
+            self.findings.error("function-of-several", message, span, hint)
 
     def own_value(self, node: expressions.Expression) -> Typed | None:
         """A function of values."""
@@ -58,8 +75,11 @@ class EpnConditions(ConditionLowering):
             return None
         name = node.function
         signature = FUNCTIONS.get(name.text.lower())
+        if signature is None and name.text in declared():
+            return self._user_call(node, declared()[name.text])
         if signature is None:
-            hint = did_you_mean(name.text.lower(), FUNCTIONS) or f"functions are {', '.join(FUNCTIONS)}"
+            near = did_you_mean(name.text, declared()) or ""
+            hint = near if near.startswith("did") else did_you_mean(name.text.lower(), [*FUNCTIONS, *declared()])
             self.findings.error("unknown-function", f"there is no function {name.text!r}", name.span, hint)
             return UNKNOWN
         count = len(node.operands)
@@ -77,6 +97,20 @@ class EpnConditions(ConditionLowering):
             gives = frozenset().union(*(operand.families or () for operand in operands))
         values = tuple(operand.value for operand in operands)
         return Typed(algebra.Call(signature.function, values, self._scope.tick), gives)
+
+    def _user_call(self, node: syntax.Call, function: UserFunction) -> Typed:
+        """A function that the user declared, with operands of its kinds."""
+        count, wanted = len(node.operands), len(function.takes)
+        if count != wanted:
+            needed = "one value" if wanted == 1 else f"{wanted} values"
+            hint = f"write {function}({', '.join(f'a.{kind}' for kind in function.takes)})"
+            self.findings.error("wrong-operands", f"{function} takes {needed}, not {count}", node.span, hint)
+            return UNKNOWN
+        operands = [
+            self.expected(operand, _FAMILIES[kind], f"{function} needs a {kind} here")
+            for operand, kind in zip(node.operands, function.takes, strict=True)
+        ]
+        return Typed(algebra.Call(function, tuple(operand.value for operand in operands)), _FAMILIES[function.gives])
 
     def is_readable(self, variable: Name) -> bool:
         """Whether a variable can be read here; reports one that cannot."""
@@ -144,4 +178,6 @@ class Derivations(EpnConditions):
 
 
 def _spelling(call: algebra.Call) -> str:
+    if isinstance(call.function, UserFunction):
+        return call.function.name
     return next(name for name, signature in FUNCTIONS.items() if signature.function == call.function)

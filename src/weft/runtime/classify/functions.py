@@ -60,7 +60,7 @@ def present(vector: Vector) -> Mask:
     if vector.numbers is not None:
         found = found | vector.numbers.valid
     if vector.texts is not None:
-        found = found | _valid_texts(vector.texts)
+        found = found | valid_texts(vector.texts)
     return found if vector.booleans is None else found | vector.booleans[1]
 
 
@@ -162,7 +162,8 @@ def _booleans_of(one: Vector, other: Vector, own: Mask) -> tuple[Mask, Mask] | N
     return np.where(own, a[0], b[0]), np.where(own, a[1], b[1])
 
 
-def _valid_texts(texts: pa.Array | pa.Scalar) -> Mask:
+def valid_texts(texts: pa.Array | pa.Scalar) -> Mask:
+    """Where there is a text."""
     if isinstance(texts, pa.Scalar):
         return np.array(texts.is_valid)
     valid: Mask = texts.is_valid().to_numpy(zero_copy_only=False)
@@ -181,7 +182,7 @@ def _lengths(texts: pa.Array | pa.Scalar) -> Numbers:
     found = pc.utf8_length(texts)
     if isinstance(found, pa.Scalar):
         return Numbers(np.array(found.as_py() or 0, np.int64), np.array(found.is_valid))
-    return Numbers(np.asarray(found.fill_null(0)).astype(np.int64), _valid_texts(texts))
+    return Numbers(np.asarray(found.fill_null(0)).astype(np.int64), valid_texts(texts))
 
 
 def _absolute(numbers: Numbers) -> Numbers:

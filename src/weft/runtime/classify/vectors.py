@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weft.algebra.functions import UserFunction
 from weft.algebra.numbers import EXACT, Number, worth
 from weft.algebra.predicates import (
     Arithmetic,
@@ -36,6 +37,7 @@ from weft.algebra.predicates import (
     Value,
 )
 from weft.runtime.classify.functions import Mask, Numbers, Vector, call, present, text_test, text_truths, to_column
+from weft.runtime.classify.user_functions import call_user
 from weft.runtime.data.events import Column, EventBatch
 from weft.runtime.data.exact import digits_at, nearest, unnamed_rows, whole_numbers
 
@@ -110,7 +112,8 @@ def evaluate(expression: Expression, batch: EventBatch, read: Callable[[Column],
         case Arithmetic(symbol, left, right):
             return arithmetic(symbol, evaluate(left, batch, read), evaluate(right, batch, read))
         case Call(function, operands, tick):
-            return call(function, [evaluate(operand, batch, read) for operand in operands], tick)
+            values = [evaluate(operand, batch, read) for operand in operands]
+            return call_user(function, values) if isinstance(function, UserFunction) else call(function, values, tick)
     raise TypeError(f"not an expression over the event at hand: {expression!r}")
 
 
