@@ -231,6 +231,9 @@ def _told(request: Request, problem: Exception) -> JSONResponse:
     if isinstance(problem, StarletteHTTPException):
         return JSONResponse(problem_json(problem, str(problem.detail)), problem.status_code, problem.headers)
     if isinstance(problem, RequestValidationError):
+        kind = request.headers.get("content-type", "unnamed content").partition(";")[0]
+        if problem.body is not None and kind != "application/json":
+            return JSONResponse(problem_json(problem, f"this takes application/json, not {kind}"), 415)
         wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors())
         return JSONResponse(problem_json(problem, wrong), 422)
     if isinstance(problem, Busy):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.serving import ServerProcess
@@ -20,6 +23,8 @@ import weft
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 EXAMPLES = Path(__file__).parents[3] / "examples" / "service"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "serve.md"
+ADDRESS = "http://127.0.0.1:8787"  # in the document
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -28,9 +33,15 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def pages() -> Iterator[str]:
-    """The folder of examples, served as another site."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(EXAMPLES)))
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of another site: a copy of the examples."""
+    return Path(shutil.copytree(EXAMPLES, tmp_path_factory.mktemp("site") / "service"))
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> Iterator[str]:
+    """The address of that site."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
@@ -70,16 +81,60 @@ def test_the_client_with_curl(server: ServerProcess) -> None:
     assert done.stdout.count('"event": {"area": "hall", "temp": 60.0}') == 1
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here (Debian: apt-get install chromium)")
-def test_the_page_in_a_browser(server: ServerProcess, pages: str) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as tools, weft.connect(server.url) as client:
+def documented(language: str, containing: str) -> str:
+    """The block of docs/serve.md that has this text."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    return next(block for block in blocks if containing in block)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_the_lines_with_curl_in_the_document(server: ServerProcess) -> None:
+    lines = documented("sh", "curl ").replace(ADDRESS, server.url).splitlines()
+    answers = [
+        subprocess.run(["bash", "-c", f"{line} --silent --max-time {at}"], cwd=EXAMPLES, capture_output=True, text=True)
+        for line, at in zip(lines, (60, 60, 3), strict=True)
+    ]
+    assert json.loads(answers[0].stdout) == {"names": ["Heat"], "warnings": []}
+    assert json.loads(answers[1].stdout) == {"accepted": 4, "rejected": [], "late": 0}
+    assert '"event": {"area": "hall"}' in answers[2].stdout
+
+
+@pytest.fixture
+def open_page() -> Iterator[Callable[[str], Any]]:
+    """Opens pages in a browser."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
+    with pytest.importorskip("playwright.sync_api").sync_playwright() as tools:
         browser = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        client.deploy(EXAMPLES / "fire.tesla")
         page = browser.new_page()
-        page.goto(f"{pages}/page.html?server=127.0.0.1:{server.port}")
+
+        def opened(address: str) -> Any:
+            page.goto(address)
+            return page
+
+        yield opened
+        browser.close()
+
+
+def test_the_page_in_a_browser(server: ServerProcess, pages: str, open_page: Callable[[str], Any]) -> None:
+    with weft.connect(server.url) as client:
+        client.deploy(EXAMPLES / "fire.tesla")
+        page = open_page(f"{pages}/page.html?server=127.0.0.1:{server.port}")
         page.get_by_text("connected", exact=True).wait_for()
         client.publish_place(str(EXAMPLES / "events.jsonl"))
         client.flush()
         page.get_by_text("hall: 60").wait_for()
-        browser.close()
+
+
+def test_the_page_in_the_document(
+    server: ServerProcess, site: Path, pages: str, open_page: Callable[[str], Any]
+) -> None:
+    with weft.connect(server.url) as client:
+        client.deploy(EXAMPLES / "fire.tesla")
+        (site / "own.html").write_text(documented("html", "EventSource").replace(ADDRESS, server.url))
+        page = open_page(f"{pages}/own.html")
+        while client.stats()["subscribers"] == 0:
+            time.sleep(0.05)
+        client.publish_place(str(EXAMPLES / "events.jsonl"))
+        client.flush()
+        page.get_by_text("hall", exact=True).wait_for()

@@ -223,6 +223,11 @@ def test_bodies_hosts_and_origins_are_checked(server: ServerProcess) -> None:
     assert own.headers["access-control-allow-origin"] == server.url
     packed = {"Content-Type": LINES, "Content-Encoding": "gzip"}
     assert httpx.post(address, content=b"x", headers=packed).status_code == 415
+    form = httpx.post(f"{server.url}/v1/queries", data={"text": FIRE})
+    assert (form.status_code, form.json()["problem"]) == (
+        415,
+        "this takes application/json, not application/x-www-form-urlencoded",
+    )
     damaged = {"Content-Type": "application/vnd.apache.arrow.stream"}
     assert httpx.post(address, content=b"no arrow", headers=damaged).status_code == 422
 
