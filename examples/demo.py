@@ -62,7 +62,7 @@ def find_fraud(folder: Path) -> None:
 def find_fire() -> None:
     """A cool reading, dry air, a hot reading, in one zone: over JSON lines, in this process and on Spark."""
     show_program(FIRE)
-    console.print("\nMatching in this process; the very first run also compiles the kernels, for about half a minute …")
+    console.print("\nMatching in this process; a first run without compiled kernels takes half a minute longer …")
     matches = list(weft.detect(SENSORS, weft.compile(FIRE)))
     table = Table(title=f"{len(matches)} matches in {SENSORS.name}")
     for title in ("query", "start", "end", "positions", "bindings", "event"):
