@@ -76,6 +76,25 @@ def test_the_matches_and_the_checkpoint_of_a_run_on_spark_are_read_from_their_fo
     assert checkpoint_text(elsewhere.checkpoint) == "checkpoint s3://bucket/state: it is not on this machine"
 
 
+def test_the_newest_matches_of_a_run_into_a_delta_table_are_those_of_its_commits(
+    bench: Workbench, tmp_path: Path
+) -> None:
+    log = tmp_path / "found" / "_delta_log"
+    log.mkdir(parents=True)
+    for number in range(3):
+        name = f"part {number}.parquet"
+        row = {"query": "q", "id": str(number), "start": 1, "end": number, "event": {"x": number}}
+        pq.write_table(pa.Table.from_pylist([row]), tmp_path / "found" / name)
+        add = {"path": name.replace(" ", "%20"), "dataChange": number < 2, "modificationTime": 1000 * number}
+        commit = log / f"{number:020}.json"
+        commit.write_text("\n".join(json.dumps(action) for action in ({"commitInfo": {}}, {"add": add})))
+        os.utime(commit, (1000 + number, 1000 + number))
+    Registration("tables", {"sink": "delta:found", "folder": str(tmp_path)})
+    found = bench.run("tables")
+    assert [(match.at, match.end, match.event) for match in found.matches] == [(1, 1, {"x": 1}), (0, 0, {"x": 0})]
+    assert found.sink == ""
+
+
 def test_a_run_is_busy_for_the_share_of_the_last_minute_that_triggers_took() -> None:
     triggers = [{"at": 100.0 + 10 * number, "seconds": 8.0} for number in range(10)]
     assert busy_share(triggers, 100.0, 190.0) == pytest.approx(48 / 60)

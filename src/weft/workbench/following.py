@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ KEPT = 100  # matches
 MINUTE = 60.0
 MOST_BYTES = 4_000_000  # of a file of matches that is read for its end
 ENDINGS = (".jsonl", ".csv", ".parquet")
+DELTA_LOG = "_delta_log"
 OWN = ("query", "start", "end", "positions", "bindings", "event", "id")
 Row = dict[str, Any]
 
@@ -55,11 +57,14 @@ def found_match(at: float, row: Mapping[str, Any]) -> FoundMatch:
 
 
 def newest_matches(entry: Entry) -> list[FoundMatch]:
-    """The newest matches that a run on Spark wrote into a folder of this machine, newest first; else none."""
-    folder = _folder(entry, "sink")
-    if folder is None:
+    """The newest matches in a folder or a Delta table of this machine that a run on Spark writes to; else none."""
+    table, folder = _table(entry), _folder(entry, "sink")
+    if table is not None:
+        files = _added_to(table)
+    elif folder is not None:
+        files = _by_age(path for path in folder.glob("*") if path.suffix in ENDINGS and path.name[0] not in "._")
+    else:
         return []
-    files = _by_age(path for path in folder.glob("*") if path.suffix in ENDINGS and path.name[0] not in "._")
     found: list[FoundMatch] = []
     for at, path in files:
         rows = _last_rows(path)
@@ -72,7 +77,7 @@ def newest_matches(entry: Entry) -> list[FoundMatch]:
 def sink_told(entry: Entry) -> str:
     """Where the matches of a run go, if they cannot be shown."""
     sink = str(entry.about.get("sink") or "")
-    return "" if _folder(entry, "sink") is not None else sink
+    return "" if _folder(entry, "sink") is not None or _table(entry) is not None else sink
 
 
 def checkpoint_of(entry: Entry) -> CheckpointInfo | None:
@@ -102,6 +107,24 @@ def _folder(entry: Entry, what: str) -> Path | None:
         return None
     folder = Path(str(entry.about.get("folder") or ".")) / place
     return folder if folder.is_dir() else None
+
+
+def _table(entry: Entry) -> Path | None:
+    """The Delta table of this machine that a run writes to, if it is one."""
+    sink = as_uri(str(entry.about.get("sink") or ""))
+    if sink is None or sink.scheme != "delta":
+        return None
+    folder = Path(str(entry.about.get("folder") or ".")) / sink.place
+    return folder if (folder / DELTA_LOG).is_dir() else None
+
+
+def _added_to(table: Path) -> Iterator[tuple[float, Path]]:
+    """The files that commits added to a Delta table, newest first; not those that only rewrite others."""
+    for _, commit in _by_age((table / DELTA_LOG).glob("*.json")):
+        for action in reversed(_last_lines(commit)):
+            added = action.get("add")
+            if isinstance(added, dict) and added.get("dataChange"):
+                yield added["modificationTime"] / 1000, table / unquote(added["path"])
 
 
 def _by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:

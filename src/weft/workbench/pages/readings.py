@@ -137,8 +137,7 @@ def draw_funnels(funnels: Funnels) -> None:
             ui.label(f"{query}: partial matches that reached each step").classes("text-caption weft-quiet")
             for step, count in steps:
                 with ui.row().classes("w-full items-center no-wrap gap-2"):
-                    shown = "match (last step)" if step == "match" else step
-                    ui.label(shown).classes("weft-mono ellipsis").style("width: 150px")
+                    ui.label(step).classes("weft-mono ellipsis").style("width: 150px")
                     ui.element("div").classes("weft-bar").style(f"width: {60 * count / most:.2f}%")
                     ui.label(f"{count:,}").classes("weft-mono")
 

@@ -130,7 +130,7 @@ class _Running:
                 with ui.row().classes("w-full items-center gap-3"):
                     self.follow = ui.switch("follow", value=True).props('dense data-testid="follow"')
                     self.sink = ui.label().classes("weft-quiet")
-                self.tail = table(TAIL, [], "number", "tail").props('no-data-label="no match yet"')
+                self.tail = table(TAIL, [], "number", "tail")
             with card("Log"):
                 self.log = texts([], "log").style("max-height: 220px; overflow: auto")
 
@@ -167,7 +167,8 @@ class _Running:
         self.problem.text = found.info.problem or ""
         self.changed.text = change_text(found.info.change)
         self._readings.tell(found)
-        self.sink.text = f"matches go to {found.sink}" if found.sink else ""
+        self.sink.text = f"matches go to {found.sink}: read them there" if found.sink else ""
+        self.tail.props(f'no-data-label="{"not shown here" if found.sink else "no match yet"}"')
         if self.follow.value:
             fill(self.tail, [match_row(number, match) for number, match in enumerate(found.matches)])
         self.log.text = "\n".join(reversed(found.log[-100:]))
