@@ -164,6 +164,8 @@ class FoundParts:
             self._choose(found)
 
     def _tell(self) -> None:
+        if self._match is None:
+            self._detail.clear()
         if self._positions is not None:
             self._positions.value = ", ".join(map(str, self.chosen))
         self._mark()

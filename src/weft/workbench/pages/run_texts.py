@@ -35,7 +35,7 @@ def run_row(run: RunInfo) -> dict[str, Any]:
 def query_text(query: QueryInfo) -> str:
     """Return the number of matches of a query, and of omitted ones."""
     last = "" if query.last is None else f", the last {_ago(query.last)} ago"
-    return "; ".join([f"{query.matches:,} matches{last}", *query.left_out])
+    return "; ".join([f"{plural(query.matches, 'match', 'matches')}{last}", *query.left_out])
 
 
 def change_text(change: ProgramChange | None) -> str:

@@ -39,7 +39,7 @@ a:focus-visible, tr:focus-visible, .q-btn:focus-visible { outline: 2px solid #bf
 .weft-mono, .weft-pre { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 12.5px; }
 .weft-pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 .weft-picture { overflow: auto; max-height: 460px; }
-.weft-picture svg { max-width: none !important; }
+.weft-picture svg { max-width: max(100%, 760px) !important; height: auto; }
 .weft-stale { opacity: 0.35; }
 .weft-editor { height: clamp(220px, 42vh, 460px); border: 1px solid #d8dee4; border-radius: 6px; overflow: hidden; }
 .body--dark .weft-editor { border-color: #30363d; }
