@@ -186,6 +186,16 @@ def test_a_silence_is_told_once_it_is_long_enough() -> None:
     assert begun == [False, True, False, False, False, True, False]
 
 
+def test_a_source_that_has_had_a_longer_pause_is_idle_after_such_a_one() -> None:
+    now = [0]
+    silence = Silence(1, lambda: now[0], learns=True)
+    begun = []
+    for seconds, heard in [(1, False), (2, True), (4, False), (5, True), (7, False), (8, False), (9, False)]:
+        now[0] = seconds * 10**9
+        begun.append(silence.begins(heard=heard))
+    assert begun == [True, False, True, False, False, True, False]
+
+
 def test_offsets_count_how_often_there_were_no_files(tmp_path: Path) -> None:
     folders = (Folder("S", str(tmp_path / "S"), {}), Folder("T", str(tmp_path / "T"), {}))
     stream = FileStream(FileLog(str(tmp_path / "log"), folders, {".csv": "csv"}), b"", idle_after=(1e-9, 1e-9))

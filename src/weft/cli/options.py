@@ -81,15 +81,15 @@ def lane_count(text: str) -> LaneCount:
 
 
 def idle_after(text: str) -> Any:
-    """A number of seconds, or `rate`."""
-    if text == "rate":
-        return "rate"
+    """A number of seconds, `rate`, or `never` (None)."""
+    if text in ("rate", "never"):
+        return text if text == "rate" else None
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
     if not seconds >= 0:
-        raise typer.BadParameter("it is a number of seconds, or `rate`")
+        raise typer.BadParameter("it is a number of seconds, `rate` or `never`")
     return seconds
 
 
@@ -107,7 +107,7 @@ IdleAfter = Annotated[
         "--idle-after",
         parser=idle_after,
         metavar="SECONDS",
-        help="Do not wait longer for a source that sends nothing; `rate`: by the rate the program declares.",
+        help="Do not wait longer for a source that sends nothing; `rate`: by its declared rate; or `never`.",
     ),
 ]
 Lanes = Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterable, Iterator
-from io import BufferedIOBase
+from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from typing import cast
 
@@ -18,12 +18,15 @@ BLOCK = 1 << 24  # bytes parsed at a time
 MOST_LINES = 1 << 16  # of a piece that Arrow reads
 
 
-def json_chunks(path: str, reading: Reading) -> Iterator[Chunk]:
-    """The lines of a file in blocks. A line that is not a JSON object is a row with a problem."""
+def json_chunks(path: str, reading: Reading, lines: tuple[int, int, int] | None = None) -> Iterator[Chunk]:
+    """The lines of a file in blocks. A line that is not a JSON object is a row with a problem.
+
+    `lines`: which of them, by the number of the first, where it begins, and where the last ends.
+    """
     texts: set[str] = set()  # columns that Arrow takes for times
-    line = 1
+    line = 1 if lines is None else lines[0]
     damage: list[str] = []
-    with open_lines(path) as stream:
+    with open_lines(path) if lines is None else _cut(path, *lines[1:]) as stream:
         for block in _pieces(_blocks(stream, damage)):
             if not block.isspace():
                 yield block_chunk(block, path, line, reading.time_unit, texts)
@@ -55,6 +58,12 @@ def open_lines(path: str) -> BufferedIOBase:
     if path.lower().endswith(".gz"):
         return cast(BufferedIOBase, gzip.open(path, "rb"))
     return Path(path).open("rb")
+
+
+def _cut(path: str, begin: int, end: int) -> BufferedIOBase:
+    with Path(path).open("rb") as stream:
+        stream.seek(begin)
+        return BytesIO(stream.read(end - begin))
 
 
 def _blocks(stream: BufferedIOBase, damage: list[str]) -> Iterator[bytes]:

@@ -136,6 +136,18 @@ def test_sources_are_numbered_with_folders_first(tmp_path: Path) -> None:
     assert [lateness.idle_after_of(name) for name in ("0", "1/7", "2")] == [None, 2 * 10**9, 2 * 10**9]
 
 
+def test_declared_rates_say_when_the_sources_of_a_run_are_idle(tmp_path: Path) -> None:
+    text = 'topology "t" external A(x: int) < "a" [0.25] external B(x: int) < "b" [9.0] external C(x: int) < "c" [2.0] '
+    program = api.compile(text + "Q(a.x): (A/a ; B/b) ; C/c", "step")
+    inputs = inputs_of([("A", str(tmp_path)), ("B", "kafka://a:1/b"), ("D", str(tmp_path))], program, "type")
+    assert inputs.idle(RunOptions("out", "state")) == {"A": 4.0, "B": 1.0}
+    assert inputs.idle(RunOptions("out", "state", until="read")) == {}
+    assert inputs.idle(RunOptions("out", "state", idle_after=None)) == {}
+    partitions = frozenset(f"{inputs.connected[0].number}/{part}" for part in range(3))
+    lateness = inputs.lateness(RunOptions("out", "state"), "ms", partitions)
+    assert lateness.idle_after == {inputs.connected[0].number: 3 * 10**9}
+
+
 def test_topics_and_tables_are_adapters_of_weft_run() -> None:
     for text in ("kafka://a:1/t", "delta:t"):
         uri = as_uri(text)

@@ -125,7 +125,7 @@ class TransferOptions:
     delay: Delay = 0
     until: Until = "stopped"
     every: Every = "1 second"
-    idle_after: options.IdleAfter = None
+    idle_after: options.IdleAfter = "rate"
     files_per_trigger: FilesPerTrigger = 1000
     bytes_per_trigger: BytesPerTrigger = 1 << 28
     rate: Rate = None

@@ -75,6 +75,22 @@ class Chunk:
             self._columns[name] = self._load(name) if self.has(name) else Column()
         return self._columns[name]
 
+    def slice(self, first: int, count: int) -> Chunk:
+        """Some of the rows, as a chunk."""
+        place, values, original = self.place, self.values, self._original
+        form: Form = "columns" if self.tabular else "sparse rows" if self.sparse else "rows"
+        return Chunk(
+            count,
+            self.names,
+            lambda name: _sliced(self.column(name), first, count),
+            lambda row: self.row(first + row),
+            problems={row - first: why for row, why in self.problems.items() if first <= row < first + count},
+            place=None if place is None else lambda row: place(first + row),
+            form=form,
+            values=None if values is None else lambda name: values(name)[first : first + count],
+            original=None if original is None else lambda name: original(name).slice(first, count),
+        )
+
     def array(self, name: str) -> pa.Array:
         """The column of that name as the input has it."""
         if self._original is not None:

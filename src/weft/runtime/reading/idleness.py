@@ -9,19 +9,22 @@ from weft.algebra.endpoints import Input
 from weft.errors import UsageError
 
 IdleAfter = float | Literal["rate"] | None
-LEAST: Final = 1.0  # seconds: shorter pauses are those of threads and networks
+LEAST: Final = 0.1  # seconds: shorter pauses are those of threads and networks
 
 
-def idle_seconds(after: IdleAfter, names: Iterable[str], inputs: Iterable[Input]) -> dict[str, float]:
+def idle_seconds(
+    after: IdleAfter, names: Iterable[str], inputs: Iterable[Input], least: float | None = None
+) -> dict[str, float]:
     """The seconds after which each of the named sources is idle; one that is always waited for is left out.
 
-    `"rate"`: the time that a source takes for one event, by the rate that the program declares for it.
+    `"rate"`: the time that a source takes for one event, by the rate that the program declares for it, and `least`.
     """
     if after is None:
         return {}
     if isinstance(after, str):
         if after != "rate":
             raise UsageError(f"idle_after is a number of seconds, 'rate' or None, not {after!r}")
+        shortest = LEAST if least is None else least
         rates = {source.type: source.rate for source in inputs if source.rate}
-        return {name: max(1 / rate, LEAST) for name in names if (rate := rates.get(name))}
+        return {name: max(1 / rate, shortest) for name in names if (rate := rates.get(name))}
     return dict.fromkeys(names, float(after))

@@ -19,6 +19,7 @@ from weft.runtime.lanes.heavy import suited
 from weft.runtime.reading.chunks import Chunk, arrow_chunk
 from weft.runtime.reading.order import EventSource, Reading
 from weft.runtime.reading.sources import with_defaults
+from weft.runtime.spark.files.parts import WHOLE, FilePart
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.packing.chunks import CHUNK_ROWS, pack_part
 from weft.runtime.spark.packing.frames import check_columns
@@ -29,7 +30,7 @@ from weft.runtime.spark.shipping import mapped
 TASK_ROWS = 4_000_000  # a task reads about this many rows, if that gives every core something to do
 SMALL_DICTIONARY = 1 << 14  # bytes
 LENGTH_BYTES = 4  # in front of each text that Parquet tells as it is
-Reader = Callable[[str, Reading], Iterator[Chunk]]
+Reader = Callable[..., Iterator[Chunk]]  # of a path, a Reading, and (of lines) where some of them are
 
 
 @dataclass(frozen=True)
@@ -163,23 +164,28 @@ class FilePlace:
     form: str
     defaults: Mapping[str, str]
     until: int | None = None
+    part: FilePart = WHOLE
 
     def packed(self) -> bytes:
         """As bytes."""
-        return json.dumps([self.path, self.form, dict(self.defaults), self.until]).encode()
+        return json.dumps([self.path, self.form, dict(self.defaults), self.until, self.part]).encode()
 
     @classmethod
     def unpacked(cls, data: bytes) -> FilePlace:
         """The place that was made into these bytes."""
-        return cls(*json.loads(data))
+        path, form, defaults, until, *part = json.loads(data)
+        return cls(path, form, defaults, until, *(FilePart(*own) for own in part))
 
-
-def file_chunks(
-    path: str, form: str, defaults: Mapping[str, str], reading: Reading, readers: Mapping[str, Reader]
-) -> Iterator[Chunk]:
-    """The rows of a file of a stream, always in the same chunks."""
-    for piece in pieces_of(path, form, reading, defaults):
-        yield from read(piece, readers, reading)
+    def chunks(self, reading: Reading, readers: Mapping[str, Reader]) -> Iterator[Chunk]:
+        """The rows of the file or its part, always in the same chunks."""
+        part = self.part
+        if part.begin >= 0:
+            chunks = readers[self.form](self.path, reading, (part.first + 1, part.begin, part.end))
+            yield from (with_defaults(chunk, self.defaults) for chunk in chunks)
+            return
+        for piece in pieces_of(self.path, self.form, reading, self.defaults):
+            if not piece.groups or part.overlaps(piece.before, piece.rows):
+                yield from part.of(read(piece, readers, reading), piece.before)
 
 
 def read(piece: Piece, readers: Mapping[str, Reader], reading: Reading) -> Iterator[Chunk]:

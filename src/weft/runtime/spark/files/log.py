@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from weft.errors import UsageError
+from weft.runtime.spark.files.parts import FilePart, next_part
 
 _of_the_future: dict[str, tuple[tuple[int, int] | None, float]] = {}  # files: how each looks, and since when
 
@@ -33,6 +34,7 @@ class FileLog:
     formats: Mapping[str, str]  # by ending
     settle: float = 0.0  # seconds for which a file has not changed before it is read
     epoch: int | None = None  # of the owner of the checkpoint; None: nobody can take it over
+    part_rows: tuple[int | None, ...] = ()  # of each source: how many rows of a file are an entry; None: all
 
     def check_owner(self) -> None:
         """Refuse to write if another process has taken over the checkpoint."""
@@ -58,6 +60,7 @@ class Found(NamedTuple):
     size: int = -1  # not known, in logs of old
     before: int = -1
     changed: int = -1  # likewise
+    part: Sequence[int] = ()  # of the file, if it is cut: see `FilePart`
 
     @property
     def grown(self) -> tuple[int, int] | None:
@@ -92,15 +95,18 @@ class Changes:
         return [entry for entry in entries if entry.grown is not None]
 
 
-def found_files(log: FileLog, *, look: bool) -> list[Found]:
+def found_files(log: FileLog, *, look: bool, read: int | None = None) -> list[Found]:
     """The files so far; `look` first for new and changed ones, which are appended to the log.
 
-    The log is what makes a restart read the same files in the same order. New files go in by age, then name.
+    The log is what makes a restart read the same files in the same order. New files go in by age, then name. Of a file
+    that is cut, a part goes in when the part before it is among the `read` entries, so that files of other sources do
+    not wait for all of it; None: all parts go in, those of different sources in turn.
     """
     place = Path(log.path)
     known = _entries(place, mend=look)
     if not look:
         return known
+    following = list(_following(log, known, read))
     latest = {(found.source, found.path): found for found in known}
     fresh = []
     for number, folder in enumerate(log.folders):
@@ -109,7 +115,11 @@ def found_files(log: FileLog, *, look: bool) -> list[Found]:
             if before is None or _has_changed(before, status):
                 was = -1 if before is None else before.size
                 fresh.append((status.st_mtime_ns, Found(number, path, status.st_size, was, status.st_mtime_ns)))
-    added = [found for _, found in sorted(fresh)]
+    added = following + [_begun(log, found) for _, found in sorted(fresh)]
+    more = added if read is None else []
+    while more:
+        more = list(_following(log, more, None))
+        added += more
     if added:
         log.check_owner()
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +128,28 @@ def found_files(log: FileLog, *, look: bool) -> list[Found]:
             file.flush()
             os.fsync(file.fileno())
     return known + added
+
+
+def _begun(log: FileLog, found: Found) -> Found:
+    """The entry of a new file: its first part, if it is cut."""
+    rows = log.part_rows[found.source] if log.part_rows else None
+    if rows is None or found.grown is not None:
+        return found
+    part = next_part(found.path, log.formats[ending_of(found.path)], found.size, rows)
+    return found if part is None or part.last < 0 else found._replace(part=part)
+
+
+def _following(log: FileLog, known: Sequence[Found], read: int | None) -> Iterator[Found]:
+    """The next part of each file whose last part in the log has been read."""
+    last = {(found.source, found.path): (at, found) for at, found in enumerate(known) if found.part}
+    for at, found in last.values():
+        if read is not None and at >= read:
+            continue
+        part = FilePart(*found.part)
+        rows = (log.part_rows[found.source] if log.part_rows else None) or part.last - part.first
+        after = next_part(found.path, log.formats[ending_of(found.path)], found.size, rows, part)
+        if after is not None:
+            yield found._replace(part=after)
 
 
 def _has_changed(before: Found, now: os.stat_result) -> bool:

@@ -22,6 +22,7 @@ from weft.runtime.spark.compat import (
     SupportsTriggerAvailableNow,
 )
 from weft.runtime.spark.files.log import FileLog, Found, ending_of, found_files
+from weft.runtime.spark.files.parts import WHOLE, FilePart
 from weft.runtime.spark.kernels import settle_worker
 from weft.runtime.spark.schema import RUN_DDL
 from weft.runtime.spark.unpacking import unpacked
@@ -42,6 +43,7 @@ class FileStream:
     tasks: int = 1  # that read at a time: small files share one
     ending: bool = False  # declare the stream complete when all files have been read
     idle_after: tuple[float | None, ...] = ()  # seconds without a new file after which each source is idle
+    idle_learns: bool = False  # a source that has had longer pauses between files is idle after such a one
     tick: int = 10**6  # nanoseconds
     ahead: float | None = None  # seconds by which events may be ahead of the clock
     rate: float | None = None  # events that are read in a second, at most; then a trigger is one file
@@ -61,7 +63,7 @@ class FileStream:
 
 @dataclass
 class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
-    """One file to read, or (no path) that a source is idle, the clock alone, or the end of the stream.
+    """One file to read, or a part of it, or (no path) that a source is idle, the clock alone, or the end of the stream.
 
     With `grown`, a file that had other bytes when it was found: so many then, and so many now. `now`: the clock when it
     was decided to read it (nanoseconds since 1970; 0: not known).
@@ -74,6 +76,7 @@ class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
     grown: tuple[int, int] | None = None
     size: int = 0
     now: int = 0
+    part: FilePart = WHOLE
 
 
 @dataclass
@@ -103,19 +106,27 @@ class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
 
 
 class Silence:
-    """Says once of each silence that it is long enough. Here a clock is read."""
+    """Says once of each silence that it is long enough. Here a clock is read.
 
-    def __init__(self, after: float | None, clock: Callable[[], int] = time.monotonic_ns) -> None:
-        self._after = after
-        self._clock = clock
+    One that `learns` takes the longest pause so far for usual.
+    """
+
+    def __init__(
+        self, after: float | None, clock: Callable[[], int] = time.monotonic_ns, *, learns: bool = False
+    ) -> None:
+        self._after = None if after is None else int(after * 1e9)
+        self._clock, self._learns = clock, learns
         self._since: int | None = clock()  # None: it was said
+        self._heard: int | None = None  # when, last
 
     def begins(self, *, heard: bool) -> bool:
         """Whether it has been silent for long enough, and this was not said before."""
         now = self._clock()
         if heard:
-            self._since = now
-        if self._after is None or self._since is None or now - self._since < self._after * 1e9 or heard:
+            if self._learns and self._after is not None and self._heard is not None:
+                self._after = max(self._after, now - self._heard)
+            self._since = self._heard = now
+        if heard or self._after is None or self._since is None or now - self._since < self._after:
             return False
         self._since = None
         return True
@@ -132,7 +143,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         self._target: int | None = None
         self._latest = stream.begun
         after = stream.idle_after or (None,) * len(stream.log.folders)
-        self._silences = [Silence(own) for own in after]
+        self._silences = [Silence(own, learns=stream.idle_learns) for own in after]
 
     def initialOffset(self) -> Offset:
         """Before the first file."""
@@ -159,7 +170,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def _offset_after(self, start: Offset) -> Offset:
         stream = self._stream
-        known = found_files(stream.log, look=self._target is None)
+        known = found_files(stream.log, look=self._target is None, read=start["files"])
         total = len(known) if self._target is None else self._target
         files = start["files"] + self._wanted(known[start["files"] : total])
         complete = stream.ending and start["files"] >= total
@@ -195,7 +206,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             )
         first, now = start["files"], end.get("now", 0)
         parts = [
-            Part(first + at, file.source, file.path, 0, file.grown, max(0, file.size), now)
+            Part(first + at, file.source, file.path, 0, file.grown, max(0, file.size), now, FilePart(*file.part))
             for at, file in enumerate(files)
         ]
         if end["ended"] > start["ended"]:
@@ -229,7 +240,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             form, defaults = log.formats[ending_of(part.path)], log.folders[part.source].defaults
             known = ahead is not None and part.now
             latest = (part.now + int((ahead or 0) * 1e9)) // self._stream.tick if known else None
-            yield from work.runs(part.path, form, part.source, part.number, defaults, latest, pace)
+            yield from work.runs(part.path, form, part.source, part.number, defaults, latest, pace, part.part)
 
 
 def _before_second(files: Sequence[Found], rates: Sequence[float | None]) -> int:

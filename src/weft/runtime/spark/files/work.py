@@ -13,8 +13,9 @@ from weft.errors import InputError
 from weft.runtime.data.events import Rejected
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.pacing import Pace
-from weft.runtime.spark.files.batches import FilePlace, Reader, file_chunks
+from weft.runtime.spark.files.batches import FilePlace, Reader
 from weft.runtime.spark.files.log import change_of
+from weft.runtime.spark.files.parts import WHOLE, FilePart
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.packing.chunks import pack_chunk, pack_rejects
 from weft.runtime.spark.packing.runs import CLOCK, END_OF_STREAM, SILENCE, Place
@@ -40,8 +41,9 @@ class FileWork:
         defaults: Mapping[str, str],
         latest: int | None = None,
         pace: Pace = AT_ONCE,
+        part: FilePart = WHOLE,
     ) -> Iterator[pa.RecordBatch]:
-        """The runs of a file, which is the `number`th of all; `defaults` are what its events do not say themselves.
+        """The runs of a file or its part, the `number`th of all; `defaults` are what its events do not say themselves.
 
         Events that end after `latest` are rejected. They are read at a pace.
         """
@@ -50,12 +52,13 @@ class FileWork:
         if not Path(path).exists():
             yield self._gone(path, source, number)
             return
-        place = FilePlace(path, form, dict(defaults), latest).packed()
+        place = FilePlace(path, form, dict(defaults), latest, part)
+        packed_place = place.packed()
         at = 0
         try:
-            for chunk in file_chunks(path, form, defaults, job.reading, self.readers):
+            for chunk in place.chunks(job.reading, self.readers):
                 events = EventSource(partial(list, (chunk,)), reading)
-                packed = pack_chunk(events, Place(source, number, at), job, place)
+                packed = pack_chunk(events, Place(source, number, at), job, packed_place)
                 pace.keep(events.row)
                 yield packed
                 at += 1

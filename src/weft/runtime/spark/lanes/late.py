@@ -15,7 +15,7 @@ from weft.errors import InputError
 from weft.runtime.data.events import EventBatch
 from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.shown import as_dicts
-from weft.runtime.spark.files.batches import FilePlace, file_chunks
+from weft.runtime.spark.files.batches import FilePlace
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.packing.chunks import event_text, reject_rows
 from weft.runtime.spark.packing.runs import RunRow
@@ -72,8 +72,7 @@ def _looked_up(
 ) -> Iterator[Reject]:
     """Late events as they are in their file, with all attributes, and their lines."""
     reading = replace(job.reading, until=place.until)
-    chunks = file_chunks(place.path, place.form, place.defaults, job.reading, readers)
-    for chunk in islice(chunks, number, number + 1):
+    for chunk in islice(place.chunks(job.reading, readers), number, number + 1):
         segment = EventSource(partial(list, (chunk,)), reading).read(chunk)
         for at in np.flatnonzero(segment.ends < watermark):
             row = int(at if segment.keep is None else segment.keep[at])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf
 from pathlib import Path
@@ -25,6 +25,7 @@ from weft.runtime.spark.connections.packages import connection_settings
 from weft.runtime.spark.connections.streams import Connected, columns_of, known_partitions, runs_of
 from weft.runtime.spark.files.batches import Reader
 from weft.runtime.spark.files.log import FileLog, Folder
+from weft.runtime.spark.files.parts import rows_per_part
 from weft.runtime.spark.files.schema import columns_of_run
 from weft.runtime.spark.files.source import FORMAT, FileStream, WeftFiles
 from weft.runtime.spark.files.work import FileWork
@@ -34,6 +35,8 @@ from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.session import cores
 from weft.runtime.spark.shipping import packed_up
 from weft.runtime.spark.watermark import Lateness
+
+LEAST = 1.0  # seconds of silence: new files are looked for once a second
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Inputs:
     def idle(self, options: RunOptions) -> dict[str, float]:
         """After how many seconds each source is idle; those that are always waited for are left out."""
         names = [folder.name for folder in self.folders] + [own.name for own in self.connected]
-        return idle_seconds(options.idle_after, names, self.declared)
+        bounded = options.until != "stopped"  # all there is gets read, and nothing waits
+        return {} if bounded else idle_seconds(options.idle_after, names, self.declared, LEAST)
 
     def rates(self, options: RunOptions) -> tuple[float | None, ...]:
         """How many events are read in a second from each folder, where that is said of single sources."""
@@ -84,6 +88,12 @@ class Inputs:
     def lateness(self, options: RunOptions, time_unit: str, partitions: frozenset[str]) -> Lateness:
         """How late events may be, and of whom the watermark is waited for."""
         idle = self.idle(options)
+
+        def shares(own: Connected) -> int:
+            """Nanoseconds; by the rate, each partition has its part of the events."""
+            parts = sum(name.startswith(f"{own.number}/") for name in partitions) if options.idle_after == "rate" else 1
+            return int(idle[own.name] * 1e9) * max(1, parts)
+
         return Lateness(
             options.delay,
             time_unit,
@@ -91,7 +101,7 @@ class Inputs:
             jump_ticks(options.max_jump, time_unit),
             topics=frozenset(own.number for own in self.connected if own.is_topic),
             partitions=partitions,
-            idle_after={own.number: int(idle[own.name] * 1e9) for own in self.connected if own.name in idle},
+            idle_after={own.number: shares(own) for own in self.connected if own.name in idle},
         )
 
     def partitions(self, session: SparkSession, options: RunOptions) -> frozenset[str]:
@@ -139,17 +149,20 @@ class Inputs:
 
         With sources besides files the end comes last, in a separate query: it must not come before them.
         """
-        idle = self.idle(options)
+        idle, rates = self.idle(options), self.rates(options)
+        rate = None if isinstance(options.rate, Mapping) else options.rate
+        every = rates or (rate,) * len(self.folders)
         return FileStream(
-            log,
+            replace(log, part_rows=tuple(map(rows_per_part, every))),
             packed_up(FileWork(job, dict(readers))),
             options.files_per_trigger,
             options.bytes_per_trigger,
             tasks=2 * cores(session),
             ending=options.until == "complete" and (last or not self.connected),
             idle_after=tuple(idle.get(folder.name) for folder in self.folders),
-            rate=None if isinstance(options.rate, Mapping) else options.rate,
-            rates=self.rates(options),
+            idle_learns=options.idle_after == "rate",
+            rate=rate,
+            rates=rates,
             tick=NANOSECONDS[job.reading.time_unit],
             ahead=None if options.max_ahead == inf else options.max_ahead,
             clock=any(own.name in idle for own in self.connected),

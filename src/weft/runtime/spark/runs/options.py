@@ -27,8 +27,10 @@ class RunOptions:
     behind the watermark stay in the checkpoint; "complete" then declares the stream complete, so that they
     are matched too: after that every event is late.
     An event waits until every source has passed its time. `idle_after`: a source without a new file for that many
-    seconds ("rate": by the rate that the program declares for it) is not waited for. When all are silent nothing waits,
-    and time has come as far as the last event and no further: what comes afterwards in order is not late.
+    seconds is not waited for. "rate": the time of one event by the rate that the program declares for it, one second
+    at least, or its longest pause between two files so far; a source without a rate is waited for. When all are silent
+    nothing waits, and time has come as far as the last event and no further: what comes afterwards in order is not
+    late.
     """
 
     sink: str  # a folder, kafka://HOST:PORT/TOPIC or delta:PATH
@@ -46,7 +48,7 @@ class RunOptions:
     adapts: tuple[Program, Choices] | None = None  # see `Job`
     until: Until = "stopped"
     every: str = "1 second"  # how often new files are looked for
-    idle_after: IdleAfter = None
+    idle_after: IdleAfter = "rate"
     files_per_trigger: int | None = FILES_PER_TRIGGER
     bytes_per_trigger: int | None = BYTES_PER_TRIGGER
     settle: float = 0.0  # seconds for which a file must not have changed before it is read
@@ -65,9 +67,9 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         number = 1.0 if self.idle_after in (None, "rate") else float(self.idle_after or 0)
-        if number <= 0 or (self.idle_after is not None and self.until != "stopped"):
+        if number <= 0 or (self.idle_after not in (None, "rate") and self.until != "stopped"):
             raise UsageError(
-                "idle_after is a number of seconds above 0, or 'rate', for runs that go on until they are stopped"
+                "idle_after is a number of seconds above 0 for runs that go on until they are stopped, 'rate' or None"
             )
         for rate in self.rate.values() if isinstance(self.rate, Mapping) else [self.rate]:
             if rate is not None and rate <= 0:
