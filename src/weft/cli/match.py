@@ -7,12 +7,13 @@ import os
 import re
 import sys
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pyarrow as pa
 import typer
 from typer.core import TyperCommand
 
@@ -32,7 +33,6 @@ from weft.languages.texts import PROGRAM_SUFFIXES
 from weft.plan.partitioning.splits import PLACED
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import Limits
-from weft.runtime.limits.shedding import Shed
 from weft.runtime.options import Arrival, Options
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
@@ -62,10 +62,6 @@ Format = Annotated[OutputFormat | None, typer.Option("--format", "-f", help="By 
 Count = Annotated[bool, typer.Option("--count", help="Only count: one JSON object per query.")]
 Rejects = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write events that cannot be read here, with the reason.")
-]
-Shedding = Annotated[
-    float | None,
-    typer.Option("--shed-share", min=0, max=1, metavar="SHARE", help="Shed this share of events, if safe."),
 ]
 AllowSinks = Annotated[
     bool, typer.Option("--allow-sinks", help="Let programs write outside their folders, and call functions.")
@@ -106,6 +102,7 @@ class MatchOutput:
     out: Out = None
     output_format: Format = None
     count: Count = False
+    positions: options.Positions = True
     stats: options.Stats = False
     rejects: Rejects = None
     show_progress: options.ShowProgress = True
@@ -122,7 +119,8 @@ class MatchWork:
     nodes: options.Nodes = None
     threads: options.Threads = None
     budget: options.Budgets = None
-    shed: Shedding = None
+    shed_share: options.ShedShare = None
+    shed_above: options.ShedAbove = None
     delay: Delay = None
     idle_after: options.IdleAfter = "rate"
 
@@ -143,7 +141,7 @@ class MatchWork:
     @property
     def limits(self) -> Limits:
         """What it may take."""
-        return options.limits_of(self.budget, None if self.shed is None else Shed(share=self.shed))
+        return options.limits_of(self.budget, options.shed_of(self.shed_share, self.shed_above))
 
 
 @grouped
@@ -189,7 +187,7 @@ def match(
         refuse_code(given, events or [])
         refuse_sinks_elsewhere(sinks, texts.paths)
     out = told.out or "-"
-    output = MatchDestination(out, told.output_format or _format_of(out), sinks, told.count)
+    output = MatchDestination(out, told.output_format or _format_of(out), sinks, told.count, told.positions)
     if output.form == "parquet" and output.is_progress and not sinks:
         raise UsageError("Parquet is not for a terminal: give --out FILE")
     check_places([*output.places, *filter(None, [told.rejects])], [*texts.paths, *files_of(given)])
@@ -242,6 +240,7 @@ class MatchDestination:
     form: OutputFormat
     sinks: dict[str, list[str]]
     count: bool
+    positions: bool = True
 
     @property
     def places(self) -> list[str]:
@@ -264,9 +263,13 @@ class MatchDestination:
         if self.count:
             _write_counts(run.counts(), self.file)
         elif self.sinks:
-            write_to_sinks(run.results() if self.typed else run.rows(), self.sinks)
+            write_to_sinks(self._rows(run), self.sinks)
         else:
-            write_matches(run.results() if self.typed else run.rows(), self.file, self.form)
+            write_matches(self._rows(run), self.file, self.form)
+
+    def _rows(self, run: engines.Execution) -> Iterator[pa.RecordBatch]:
+        rows = run.results() if self.typed else run.rows()
+        return rows if self.positions else (batch.drop_columns(["positions", "bindings"]) for batch in rows)
 
 
 def events_of(items: Sequence[str], program: Program) -> list[str] | dict[str, list[str]]:

@@ -12,6 +12,7 @@ from weft.algebra.query import Program
 from weft.api import merge_programs
 from weft.cli.console import say
 from weft.cli.render import compile_all
+from weft.errors import UsageError
 from weft.optimizer.fitting import unused_statistics
 from weft.optimizer.pipeline import Choices
 from weft.pattern.functions import load_functions
@@ -139,6 +140,24 @@ Budgets = Annotated[
 ]
 
 
+ShedShare = Annotated[
+    float | None,
+    typer.Option(
+        min=0, max=1, metavar="SHARE", help="Leave this share of the events out, of those whose loss invents no match."
+    ),
+]
+ShedAbove = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|SECONDS",
+        help="Leave events out where that invents no match: above N in a batch (100000), or to keep it short (2s).",
+    ),
+]
+Positions = Annotated[
+    bool, typer.Option("--positions/--no-positions", help="Whether positions and bindings of matches are written.")
+]
+
+
 @dataclass(frozen=True)
 class ProgramTexts:
     """What is to be found."""
@@ -201,6 +220,18 @@ class Optimising:
         for remark in unused_statistics(program, chosen.statistics):
             say(f"warning: {remark}", err=True)
         return chosen
+
+
+def shed_of(share: float | None, above: str | None) -> Shed | None:
+    """`--shed-share` and `--shed-above`, which is a number of events or of seconds."""
+    if share is not None and above is not None:
+        raise UsageError("--shed-share and --shed-above do not go together: give one of them")
+    if above is None:
+        return None if share is None else Shed(share=share)
+    try:
+        return Shed(seconds=float(above[:-1])) if above.endswith("s") else Shed(above=int(above.replace("_", "")))
+    except ValueError:
+        raise UsageError(f"--shed-above takes a number of events (100000) or seconds (2s), not {above!r}") from None
 
 
 def limits_of(budgets: list[str] | None, shed: Shed | None) -> Limits:

@@ -147,9 +147,10 @@ class Csv:
     def write(self, rows: pa.RecordBatch) -> None:
         """Write rows of MATCH_SCHEMA."""
         for match in rows.to_pylist():
-            match["positions"] = " ".join(map(str, match["positions"]))
-            match["bindings"] = json.dumps(dict(match["bindings"]), ensure_ascii=False)
-            self._rows.writerow([match[name] for name in MATCH_SCHEMA.names])
+            if "positions" in match:
+                match["positions"] = " ".join(map(str, match["positions"]))
+                match["bindings"] = json.dumps(dict(match["bindings"]), ensure_ascii=False)
+            self._rows.writerow([match.get(name) for name in MATCH_SCHEMA.names])
 
     def close(self) -> None:
         """Leave the file to its owner."""

@@ -293,6 +293,30 @@ def test_match_and_run_have_the_same_options_for_events_and_matches(tmp_path: Pa
     assert out.read_text() == weft("match", FIRE, "--events", SENSORS).stdout
     commands = get_command(app).commands  # type: ignore[attr-defined]
     options = [{option for given in commands[name].params for option in given.opts} for name in ("match", "run")]
-    assert all(
-        option in own for own in options for option in ("--source", "--events", "--sink", "--out", "--idle-after")
-    )
+    shared = {"--source", "--events", "--sink", "--out", "--idle-after", "--delay", "--rejects", "--stats", "--format"}
+    shared |= {
+        "--shed-share",
+        "--shed-above",
+        "--positions",
+        "--functions",
+        "--budget",
+        "--strategy",
+        "--lanes",
+        "--key",
+    }
+    assert all(shared <= own for own in options)
+
+
+def test_matches_are_written_without_positions_and_events_are_shed_by_number(tmp_path: Path) -> None:
+    all_of_it = [json.loads(line) for line in weft("match", FIRE, "--events", SENSORS).stdout.splitlines()]
+    lines = weft("match", FIRE, "--events", SENSORS, "--no-positions").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {name: value for name, value in match.items() if name not in ("positions", "bindings")} for match in all_of_it
+    ]
+    rows = weft("match", FIRE, "--events", SENSORS, "--no-positions", "--format", "csv").stdout.splitlines()
+    assert len(rows) == len(all_of_it) + 1
+    shed = weft("match", FIRE, "--events", SENSORS, "--shed-above", "1").stdout.splitlines()
+    assert len(shed) < len(all_of_it)
+    both = weft("match", FIRE, "--events", SENSORS, "--shed-above", "1", "--shed-share", "0.5")
+    assert both.exit_code == 2
+    assert "do not go together" in both.output

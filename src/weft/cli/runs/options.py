@@ -11,7 +11,6 @@ from weft.cli import options
 from weft.errors import UsageError
 from weft.running.logs import LogFormat
 from weft.runtime.limits.guarding import Limits
-from weft.runtime.limits.shedding import Shed
 
 Delay = Annotated[
     int, typer.Option(min=0, metavar="TICKS", help="How much later than its successors an event may come.")
@@ -88,7 +87,6 @@ Rejects = Annotated[
         metavar="DIR", help="Where late and unreadable events go; else SINK/rejects, or in DIR/rejects of --checkpoint."
     ),
 ]
-Positions = Annotated[bool, typer.Option("--positions", help="Write positions and bindings of matches, too.")]
 Name = Annotated[str | None, typer.Option(metavar="NAME", help="Register it, for `weft list`, `show` and `stop`.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Start it in the background; needs --name.")]
 Listen = Annotated[
@@ -96,13 +94,6 @@ Listen = Annotated[
 ]
 LogFormatOption = Annotated[
     LogFormat | None, typer.Option("--log-format", help="Write a line for each trigger to standard error, as this.")
-]
-ShedAbove = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|SECONDS",
-        help="Leave events out where that invents no match: above N in a trigger (100000), or to keep it short (2s).",
-    ),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only say which queries would keep the state that the checkpoint has.")
@@ -135,7 +126,7 @@ class TransferOptions:
     strategy: options.Strategy = None
     lanes: options.Lanes = None
     partitions: Partitions = None
-    positions: Positions = False
+    positions: options.Positions = False
     kafka: Kafka = None
     packages: Packages = None
     jars: Jars = None
@@ -159,14 +150,15 @@ class RunLimits:
     """What it may take, and whether it may change meanwhile."""
 
     budget: options.Budgets = None
-    shed_above: ShedAbove = None
+    shed_share: options.ShedShare = None
+    shed_above: options.ShedAbove = None
     adapt: Adapt = False
     watch: Watch = False
 
     @property
     def limits(self) -> Limits:
         """What it may take."""
-        return options.limits_of(self.budget, shed_of(self.shed_above))
+        return options.limits_of(self.budget, options.shed_of(self.shed_share, self.shed_above))
 
 
 def rate_of(texts: list[str] | None) -> float | dict[str, float] | None:
@@ -181,13 +173,3 @@ def rate_of(texts: list[str] | None) -> float | dict[str, float] | None:
     if "" in found and len(texts or ()) > 1:
         raise UsageError("--rate is given once for all sources, or as NAME=N for each")
     return found.get("", found or None)
-
-
-def shed_of(text: str | None) -> Shed | None:
-    """`--shed-above` as a number of events, or as seconds."""
-    if text is None:
-        return None
-    try:
-        return Shed(seconds=float(text[:-1])) if text.endswith("s") else Shed(above=int(text.replace("_", "")))
-    except ValueError:
-        raise UsageError(f"--shed-above takes a number of events (100000) or seconds (2s), not {text!r}") from None
