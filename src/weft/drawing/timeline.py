@@ -14,7 +14,7 @@ from weft.drawing.scene import Moment, Scene, SceneEvent, SceneMatch
 from weft.drawing.svg import COLOURS, FAINT, INK, LINE, PAPER, drawing, element, escaped, path, shortened, words
 
 WIDTH = 880
-RIGHT = 34
+RIGHT = 48  # room for half a label
 LETTER = 6.2  # of a small text, in width
 LANE, LABEL, MATCH, ARC = 34, 13, 42, 16  # heights of a lane, of a line of text in it, of a match and its arcs
 NEAR = 9.0  # pixels between marks that can still be told apart

@@ -77,7 +77,9 @@ SPAN_TEXTS = {
     "step": [
         f'topology "T"\nexternal A(x: int, k: int) < "a" [1.0]\nexternal B(x: int, k: int) < "b" [1.0]\n'
         f'external C(x: int, k: int) < "c" [1.0]\nQ(*): {pattern} > "Sink"\n'
-        for pattern in ("A ; B", "A ;?[dur < 60000] B", "A ; !B ; C", "A ;?[dur > 10] C", "A , C", "B +?[prev(B.x) < B.x]")
+        for pattern in (
+            "A ; B", "A ;?[dur < 60000] B", "A ; !B ; C", "A ;?[dur > 10] C", "A , C", "B +?[prev(B.x) < B.x]",
+        )
     ],
     "tesla": [
         f"define R() from B() and {found}"
