@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from weft.plan.operators import Plan
 from weft.runtime.classify.classifier import Classifier
 from weft.runtime.data import blocks
 from weft.runtime.data.events import Column, EventBatch
+from weft.runtime.lanes.routing import relevant
 from weft.runtime.lanes.uses import uses_of
 from weft.runtime.watching.census import streams_of
 
@@ -22,14 +23,15 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Sieve:
-    """Filter for the events of a plan, chunk by chunk; a chunk of which more than a `share` is needed is kept whole.
+    """Filter for the events of a plan, chunk by chunk, by types and by conditions on single events.
 
-    The first event of each type stays in a chunk, because users are warned about types that never occur.
+    If more than a `share` of a chunk is needed, only types decide. Of a type that the plan names at least the first
+    event stays in a chunk, because users are warned about types that never occur.
     """
 
     def __init__(self, plan: Plan, share: float = 0.5) -> None:
         uses = uses_of(plan)
-        self._share = share
+        self._share, self._types = share, plan.relevant_types
         self._seen = None if uses.seen is None or streams_of(plan.program) else _AnyOf(uses.seen)
         self._bound = _AnyOf(uses.bound) if uses.seen is None else None  # else nearly all that is seen is bound
 
@@ -40,9 +42,10 @@ class Sieve:
         if self._seen is not None:
             kept = self._seen(events)
             if np.count_nonzero(kept) > self._share * len(kept):
-                return events
-            kept[_first_of_types(events)] = True
-            return blocks.take(events, np.flatnonzero(kept))
+                return relevant(events, self._types)
+            kept[_firsts_left_out(events, kept, self._types or ())] = True
+            return relevant(blocks.take(events, np.flatnonzero(kept)), self._types)
+        events = relevant(events, self._types)
         if self._bound is not None and events.rows is not None:
             bound = self._bound(events)
             if np.count_nonzero(bound) <= self._share * len(bound):
@@ -63,10 +66,10 @@ class _AnyOf:
         return held
 
 
-def _first_of_types(events: EventBatch) -> npt.NDArray[np.int64]:
-    """The place of the first event of each type."""
-    types = events.types if pa.types.is_dictionary(events.types.type) else events.types.dictionary_encode()
-    codes = types.indices.fill_null(len(types.dictionary)).to_numpy()
-    first = np.full(len(types.dictionary) + 1, -1)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return first[first >= 0]
+def _firsts_left_out(events: EventBatch, kept: Mask, types: Collection[str]) -> list[int]:
+    """The place of the first event of each of these types of which no event is kept."""
+    coded = events.types if pa.types.is_dictionary(events.types.type) else events.types.dictionary_encode()
+    codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy()
+    present = set(np.unique(codes[kept]).tolist())
+    left_out = [at for at, name in enumerate(coded.dictionary.to_pylist()) if name in types and at not in present]
+    return [first for at in left_out if codes[first := int(np.argmax(codes == at))] == at]

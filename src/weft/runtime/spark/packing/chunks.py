@@ -81,6 +81,7 @@ def pack_part(chunks: Iterable[EventSource], job: Job, part: int) -> Iterator[pa
 def _read(events: EventSource, job: Job) -> tuple[EventBatch, Keys | None]:
     """The events of a chunk in stream order, and what decides between equal times."""
     events.keep_fine = True
+    events.reading = replace(events.reading, batch_size=MOST_PENDING)  # not cut to be joined again
     everything = blocks.concat(list(events))
     sources = job.reading.sources if len(job.reading.sources) > 1 else ()
     ties = tie_keys(everything, sources, job.reading.order, NANOSECONDS[job.reading.time_unit])
@@ -109,8 +110,8 @@ class Packer:
         everything, ties = _read(events, self._job)
         self._rejected += events.rejected
         self._unpacked += len(everything)
-        known = relevant(everything, self._job.plan.relevant_types)
-        known = known if self._sieve is None else self._sieve(known)
+        types = self._job.plan.relevant_types
+        known = relevant(everything, types) if self._sieve is None else self._sieve(everything)
         ranks: Ranks = 0 if ties is None else ties
         seen = everything
         if not self._job.counts_positions:

@@ -94,9 +94,11 @@ def pack_shares(
 
     `file`: where the chunk can be read again, so that late events need not be sent along.
     """
-    known = relevant(everything, job.plan.relevant_types)
-    counted = b"" if job.tallying is None else json.dumps(job.tallying.of_chunk(known)).encode()
-    split = list(shares(known if job.sieve is None else job.sieve(known), job.lanes))
+    known = relevant(everything, job.plan.relevant_types) if job.sieve is None else job.sieve(everything)
+    counted = b""
+    if job.tallying is not None:
+        counted = json.dumps(job.tallying.of_chunk(relevant(everything, job.plan.relevant_types))).encode()
+    split = list(shares(known, job.lanes))
     summary = Summary(tuple(clusters_of(everything.ends, job.jump)))
     apart = replace(everything if file else _others(everything, split, job), rows=None)
     first_told = replace(
