@@ -123,7 +123,7 @@ def command(*arguments: str, hidden: str = "") -> subprocess.CompletedProcess[st
     start = f"import sys; sys.modules[{hidden!r}] = None; from weft.__main__ import main; main()"
     module = ["-c", start] if hidden else ["-m", "weft"]
     done = subprocess.run(
-        [sys.executable, *module, *arguments], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, *module, *arguments], capture_output=True, text=True, timeout=900, check=False
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done
@@ -186,6 +186,6 @@ def test_spark_connect(tmp_path: Path) -> None:
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": paths}
     start = [sys.executable, "-W", "ignore", job, str(tmp_path)]
-    done = subprocess.run(start, env=env, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(start, env=env, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads(done.stdout.splitlines()[-1]) == {"batch": True, "stream": True}

@@ -166,6 +166,19 @@ def test_plan_names_the_scan(files: DataFrame, capsys: pytest.CaptureFixture[str
     assert "FileScan parquet" in capsys.readouterr().out
 
 
+def test_detect_and_count_read_the_files_themselves(files: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = sorted(row["id"] for row in weft.match(files, PAIRS, scan="spark").collect())
+    assert sorted(match.id for match in weft.detect(files, PAIRS)) == ids
+    assert weft.count(files.where(F.length("k") > 0), PAIRS) == {"q": len(ids)}  # Spark reads this one
+
+    def refused(*_: object) -> None:
+        raise AssertionError("rows of a plain scan came from Spark")
+
+    monkeypatch.setattr("weft.runtime.spark.files.direct.run_frame", refused)
+    assert sorted(match.id for match in weft.detect(files, PAIRS)) == ids
+    assert weft.count(files, PAIRS) == {"q": len(ids)}
+
+
 def test_unknown_way_to_scan(files: DataFrame) -> None:
     with pytest.raises(UsageError, match="scan must be one of 'auto', 'spark', not 'arrow'"):
         weft.match(files, ALL, scan="arrow")

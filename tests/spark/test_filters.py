@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F
 
 import weft
 from weft import RejectedWarning
@@ -57,6 +58,15 @@ def test_unreadable_events_pass_the_filter(frame: DataFrame) -> None:
         assert matches.count() > 0
     rejects = weft.match(frame, PAIRS, scan="spark", rejects=True)
     assert rejects.where("reason is not null").count() == 2
+
+
+@pytest.mark.filterwarnings("ignore::weft.RejectedWarning")
+def test_counting_in_this_process_filters_too(frame: DataFrame) -> None:
+    read = frame.where(F.length("type") > 0)  # which only Spark can
+    wanted = "no event has the type 'AA' and the values that the program reads; did you mean 'A'"
+    with pytest.warns(weft.DataWarning, match=wanted):
+        assert weft.count(read, PAIRS.replace("A AS", "AA AS")) == {"q": 0}
+    assert weft.count(read, PAIRS) == {"q": weft.match(read, PAIRS).count()} != {"q": 0}
 
 
 @pytest.mark.filterwarnings("ignore::weft.RejectedWarning")

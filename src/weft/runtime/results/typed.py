@@ -44,9 +44,16 @@ class Bound:
         self._match_of = np.repeat(np.arange(self.count), np.diff(np.asarray(bindings.offsets)))
         self._offsets: Int64s = np.asarray(bindings.items.offsets).astype(np.int64)
         self._values: Int64s = np.asarray(bindings.items.values)
+        self._found: dict[str, tuple[pa.RecordBatch, Int64s]] = {}
 
-    def events(self, variable: str) -> tuple[Int64s, Int64s]:
-        """The positions of a variable's events, match by match, and where those of each match begin and end."""
+    def events(self, variable: str) -> tuple[pa.RecordBatch, Int64s]:
+        """The events of a variable, match by match, and where those of each match begin and end."""
+        if variable not in self._found:
+            positions, offsets = self._positions(variable)
+            self._found[variable] = self._events.at(positions), offsets
+        return self._found[variable]
+
+    def _positions(self, variable: str) -> tuple[Int64s, Int64s]:
         names = self._keys.dictionary.to_pylist()
         offsets = np.zeros(self.count + 1, np.int64)
         if variable not in names:
@@ -60,18 +67,19 @@ class Bound:
 
     def structs(self, variable: str, names: tuple[str, ...], kind: pa.StructType) -> pa.ListArray:
         """For each match a list of a variable's events; null where it has none."""
-        positions, offsets = self.events(variable)
-        rows = self._events.at(positions).select(list(names))
-        structs = pa.StructArray.from_arrays(rows.columns, fields=list(kind))
+        rows, offsets = self.events(variable)
+        structs = pa.StructArray.from_arrays(rows.select(list(names)).columns, fields=list(kind))
         return _lists(offsets, structs)
 
     def field(self, field: EventField) -> pa.Array:
         """A field that shows an attribute: of all events of its variable, or of the last."""
         assert field.variable is not None
-        positions, offsets = self.events(field.variable)
-        values = self._events.at(positions).column(field.attribute)
+        rows, offsets = self.events(field.variable)
+        values = rows.column(field.attribute)
         if field.many:
             return _lists(offsets, values)
+        if np.array_equal(offsets, np.arange(self.count + 1)):  # each match has one
+            return values
         return values.take(pa.array(offsets[1:] - 1, mask=offsets[1:] == offsets[:-1]))
 
 

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -28,18 +29,20 @@ from weft.runtime.spark.batch import collect_lanes, match_lanes
 from weft.runtime.spark.columns import RUN_COLUMNS, arrow_schema, spark_columns
 from weft.runtime.spark.compat import from_arrow, is_frame, to_arrow
 from weft.runtime.spark.files.batches import Files, file_runs, suited_to, suited_to_files
+from weft.runtime.spark.files.direct import DIRECT, frame_runs
 from weft.runtime.spark.files.schema import schema_of_files
 from weft.runtime.spark.jobs.job import Job, job_of
 from weft.runtime.spark.lanes.collected import in_match_order
 from weft.runtime.spark.lanes.ranges import ranged_by_files, ranged_by_frame
 from weft.runtime.spark.lanes.sampling import is_quick, suited_to_frame
+from weft.runtime.spark.noticing import doubts_of_frame
 from weft.runtime.spark.packing.chunks import pack_chunk
-from weft.runtime.spark.packing.frames import run_frame
+from weft.runtime.spark.packing.filters import first_types, useful_rows
 from weft.runtime.spark.packing.runs import Place
 from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, own_error
 from weft.runtime.spark.schema import RUN_SCHEMA, output_schema
 from weft.runtime.spark.session import cores, spark_session
-from weft.runtime.watching.census import doubts_of, is_census, tied_doubt
+from weft.runtime.watching.census import is_census, tied_doubt
 from weft.runtime.writing.match_rows import ROWS
 
 _PARTS = 4096  # events to a run, when they are sent from this process
@@ -62,6 +65,7 @@ class SparkRun:
         self.seconds: dict[str, float] = {}
         self.rejected: list[Rejected] = []
         self._tied = 0
+        self._by_spark = self._filtered = False  # whether Spark reads a frame's files, and leaves rows out
         self._census: dict[str, int] = {}
         self._events = events
         self._reading = Reading(**columns.named, time_unit=chosen.program.time_unit)
@@ -112,7 +116,8 @@ class SparkRun:
     def _run(self, *, counting: bool, shape: Shape | None = None) -> tuple[Job, pa.Table]:
         session = self._session()
         with failing_in_words():
-            job = job_of(self._plan, self._reading, self._lanes or cores(session), shape=shape)
+            lanes = self._lanes or cores(session)
+            job = job_of(self._plan, self._reading, lanes, shape=shape, positions=not counting)
             runs, job = self._runs(session, job)
             output = to_arrow(match_lanes(runs, job, counting=True)) if counting else collect_lanes(runs, job)
         output = output.cast(output_schema(shape))
@@ -132,7 +137,10 @@ class SparkRun:
                 raise UsageError("a stream has no end to wait for: use weft.match, which gives a streaming DataFrame")
             job = suited_to_frame(job, self._events) if is_quick(self._events) else job
             job = ranged_by_frame(job, self._events)
-            return run_frame(self._events, job), job
+            runs, how = frame_runs(self._events, job, self._events.schema)
+            self._by_spark = how != DIRECT
+            self._filtered = self._by_spark and useful_rows(job, self._events.schema) is not None
+            return runs, job
         chunks = list(self._chunks(job.reading.time_unit))
         job = suited_to(job, chunks[0][1]) if chunks else job
         places = [Place(source, part, 0) for part, (source, _) in enumerate(chunks)]
@@ -157,7 +165,7 @@ class SparkRun:
             else:
                 self.rejected.append(_rejected(row["id"], row["reason"], row[told]))
         self.rejected.sort(key=lambda item: (item.file or "", item.line or 0, item.row))
-        self._tied = totals.pop("tied", 0) if is_frame(self._events) else 0
+        self._tied = totals.pop("tied", 0) if self._by_spark else 0
         self._census = {name: count for name, count in totals.items() if is_census(name)}
         counted = {name: count for name, count in totals.items() if not is_census(name)}
         self.counters = {**counted, "rejected": len(self.rejected)}
@@ -165,7 +173,10 @@ class SparkRun:
     @property
     def doubts(self) -> list[str]:
         """What the events show that is probably not meant; complete when the pass is."""
-        return [*doubts_of(self._plan.program, self._census, self.counters), *tied_doubt(self._tied)]
+        types = partial(first_types, self._events, self._reading.type) if self._by_spark else None
+        values = {**self.counters, **self._census}
+        doubts = doubts_of_frame(self._plan.program, values, types, filtered=self._filtered)
+        return [*doubts, *tied_doubt(self._tied)]
 
 
 @contextmanager

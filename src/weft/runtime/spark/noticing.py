@@ -225,20 +225,31 @@ def _tell(item: Noticed, values: dict[str, Any], *, limited: bool) -> None:
         count = f"{unread:,} event{'s' * (unread > 1)}"
         message = f"{count} could not be read; one of the reasons: {values['reason']} (rejects=True gives them)"
         warnings.warn(message, RejectedWarning, stacklevel=callers_level())
-    for doubt in [*_doubts(item, item.program, values, limited=limited), *tied_doubt(values["tied"])]:
+    doubts = doubts_of_frame(item.program, values, item.types, filtered=item.filtered, limited=limited)
+    for doubt in [*doubts, *tied_doubt(values["tied"])]:
         warnings.warn(doubt, DataWarning, stacklevel=callers_level())
 
 
-def _doubts(item: Noticed, program: Program, values: dict[str, Any], *, limited: bool) -> list[str]:
-    """What the counters of a batch say that is probably not meant; `limited`: perhaps not all was looked at."""
+def doubts_of_frame(
+    program: Program,
+    values: dict[str, Any],
+    types: Callable[[], Iterable[str]] | None,
+    *,
+    filtered: bool,
+    limited: bool = False,
+) -> list[str]:
+    """What the counters of a batch say that is probably not meant; `limited`: perhaps not all was looked at.
+
+    `types` and `filtered`: see `noticed`.
+    """
     counts = {name: count for name, count in values.items() if is_census(name) and count}
     named = [SEEN + name for name in types_of(program)]
     has_others = counts.pop(SEEN + OTHER, 0) > 0  # whose types only Spark has seen
-    if values["matches"] and (limited or item.filtered):
+    if values.get("matches") and (limited or filtered):
         counts |= dict.fromkeys(named, 1)
-    if item.types is not None and (item.filtered or has_others) and not counts.keys() >= set(named):
-        first = {SEEN + name: 1 for name in item.types()}
+    if types is not None and (filtered or has_others) and not counts.keys() >= set(named):
+        first = {SEEN + name: 1 for name in types()}
         counts |= first
-        if item.filtered:
+        if filtered:
             values = {**values, "events": len(first)}  # those that were filtered are not counted
-    return doubts_of(program, counts, values, filtered=item.filtered)
+    return doubts_of(program, counts, values, filtered=filtered)
