@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from hypothesis import strategies as st
@@ -80,6 +81,46 @@ MEASURES = [
     "SUM(v + MATCH_NUMBER())",
     "MAX(x) > 1 AND MIN(v) = 0",
 ]
+# Of numbers as large as they come: integers that no float has, sums and products beyond 64 bits, NaN and -0.0.
+EXTREME_LOCAL = [
+    "v = x",
+    "v < x",
+    "x >= v",
+    "x = PREV(x)",
+    "x <> x",
+    "x < 1.5",
+    "x IN (0.0, PREV(x))",
+    "v > 9007199254740992",
+    "v = 9007199254740993.0",
+    "x > PREV(v)",
+    "v IS DISTINCT FROM PREV(x)",
+    "v % 3 = 1",
+    "v + 1 > v",
+    "-v < 0",
+]
+EXTREME_DEPENDENT = [
+    "SUM({0}.v) > {1}.v",
+    "AVG({0}.v) < {1}.x",
+    "v = MAX({0}.x)",
+    "MIN({0}.x) < MAX(v)",
+    "FIRST({0}.v) * 2 < v",
+    "FIRST({0}.x) = LAST({1}.x)",
+    "SUM({0}.v) <> {1}.x",
+]
+EXTREME_MEASURES = [
+    "LAST(v) + 1",
+    "-FIRST(v)",
+    "LAST(v) / 3",
+    "LAST(v) % 2",
+    "MAX(v) - MIN(v)",
+    "MAX(x)",
+    "MIN(x)",
+    "AVG(v)",
+    "COUNT(DISTINCT x)",
+    "CAST(LAST(v) AS DOUBLE)",
+]
+EXTREME_V = [0, 1, 2, 2**63 - 1, -(2**63), 2**53, 2**53 + 1, -(2**53) - 1, 2**62]
+EXTREME_X = [0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 2.0**53, 2.0**63, -(2.0**63), 5e-324, 1.79e308]
 BOUNDS = ["*", "+", "?", "{2}", "{1,2}", "{,2}", "{2,}", "{0,3}"]
 
 
@@ -103,8 +144,8 @@ def patterns() -> st.SearchStrategy[str]:
 
 
 @st.composite
-def clauses(draw: st.DrawFn, *, streaming: bool = False) -> str:
-    """What stands between the parentheses of a clause that is right."""
+def clauses(draw: st.DrawFn, *, streaming: bool = False, extreme: bool = False) -> str:
+    """What stands between the parentheses of a clause that is right; `extreme`: over the tables of extreme numbers."""
     pattern = draw(patterns())
     used = [name for name in VARIABLES if name in pattern.replace("PERMUTE", "")]
     if streaming:
@@ -114,13 +155,20 @@ def clauses(draw: st.DrawFn, *, streaming: bool = False) -> str:
     if "{-" not in pattern and not streaming:
         modes.append("ALL ROWS PER MATCH WITH UNMATCHED ROWS")
     within = draw(st.sampled_from(["", "", "WITHIN INTERVAL '3' SECOND"]))
-    known = [item for item in MEASURES if all(f"{name}." not in item or name in used for name in VARIABLES)]
+    every = [*MEASURES, *EXTREME_MEASURES * 2] if extreme else MEASURES
+    known = [item for item in every if all(f"{name}." not in item or name in used for name in VARIABLES)]
     known = [item for item in known if "(A)" not in item or "A" in used]
     measures = draw(st.lists(st.sampled_from(known), min_size=1, max_size=4, unique=True))
     named = ", ".join(f"{item} AS m{k}" for k, item in enumerate(measures))
-    defines = ", ".join(f"{name} AS {draw(_conditions(name, used))}" for name in used if draw(st.integers(0, 3)))
+    defines = ", ".join(
+        f"{name} AS {draw(_conditions(name, used, extreme))}" for name in used if draw(st.integers(0, 3))
+    )
     partition = draw(st.sampled_from(["PARTITION BY part", ""]))
-    order = "ts" if within or streaming else draw(st.sampled_from(["ts", "ts DESC", "v, ts", "ts NULLS LAST"]))
+    order = (
+        "ts"
+        if within or streaming
+        else draw(st.sampled_from(["ts", "ts DESC", "v, ts", "ts NULLS LAST"] + ["x, v"] * extreme))
+    )
     return (
         f"{partition} ORDER BY {order} MEASURES {named} {draw(st.sampled_from(modes))} "
         f"AFTER MATCH SKIP {draw(st.sampled_from(skips))} PATTERN ({pattern}) {within}"
@@ -129,28 +177,29 @@ def clauses(draw: st.DrawFn, *, streaming: bool = False) -> str:
 
 
 @st.composite
-def _conditions(draw: st.DrawFn, name: str, used: list[str]) -> str:
+def _conditions(draw: st.DrawFn, name: str, used: list[str], extreme: bool) -> str:
     other = draw(st.sampled_from(used))
-    parts = draw(st.lists(st.sampled_from(LOCAL * 2 + DEPENDENT), min_size=1, max_size=2))
+    every = LOCAL * 2 + DEPENDENT + (EXTREME_LOCAL * 3 + EXTREME_DEPENDENT * 4 if extreme else [])
+    parts = draw(st.lists(st.sampled_from(every), min_size=1, max_size=2))
     return draw(st.sampled_from([" AND ", " OR "])).join(f"({part.format(name, other)})" for part in parts)
 
 
-def tables(*, nulls: bool = True, largest: int = 12) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Rows with few distinct values, so that they tie and match."""
+def tables(*, nulls: bool = True, largest: int = 12, extreme: bool = False) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Rows with few distinct values, so that they tie and match; `extreme`: numbers as large and small as they come."""
     absent = [st.none()] if nulls else []
     row = st.fixed_dictionaries(
         {
             "part": st.sampled_from(["p", "q", None] if nulls else ["p", "q"]),
             "ts": st.one_of(st.integers(0, 8), *absent),
-            "v": st.one_of(st.integers(0, 3), st.none()),
-            "x": st.one_of(st.sampled_from([0.0, 0.5, 1.5, 2.0]), st.none()),
+            "v": st.one_of(st.sampled_from(EXTREME_V if extreme else range(4)), st.none()),
+            "x": st.one_of(st.sampled_from(EXTREME_X if extreme else [0.0, 0.5, 1.5, 2.0]), st.none()),
             "name": st.one_of(st.sampled_from(["k", "m"]), st.none()),
         }
     )
     return st.lists(row, max_size=largest)
 
 
-def compiled(text: str) -> RowPattern:
+def compiled(text: str, *, extreme: bool = False) -> RowPattern:
     """A clause over the columns of `tables`."""
     source = SourceText(text)
-    return compile_clause(source, whole_clause(source), COLUMNS)[0]
+    return compile_clause(source, whole_clause(source), COLUMNS | ({"v": "bigint"} if extreme else {}))[0]

@@ -9,6 +9,7 @@ import pytest
 from tests.driving import event_batches
 from tests.property.engines.test_engines_equal_meaning import EventDict, row_of, rows_of
 
+import weft
 from weft.algebra.meaning import matches, partitions
 from weft.languages import compile_text
 from weft.plan.planner import plan
@@ -59,6 +60,8 @@ PATTERNS = [
     *(f"{found} {chosen}" for found, chosen in product(CANDIDATES, POLICIES)),
 ]
 
+STEP_HEAD = 'topology "T"\n' + "".join(f'external {type_}(x: int, k: int) < "{type_}" [1.0]\n' for type_ in "ABC")
+STEP_PATTERNS = ("A ; B", "A ;?[dur < 60000] B", "A ; !B ; C", "A ;?[dur > 10] C", "A , C", "B +?[prev(B.x) < B.x]")
 SPAN_TEXTS = {
     "ceql": [
         f"SELECT * FROM S WHERE {pattern}{by} WITHIN {span}"
@@ -75,11 +78,8 @@ SPAN_TEXTS = {
         "SELECT * FROM (A a ; B b) \\ C c WHERE (a, b) OCCURS WITHIN 1 day",
     ],
     "step": [
-        f'topology "T"\nexternal A(x: int, k: int) < "a" [1.0]\nexternal B(x: int, k: int) < "b" [1.0]\n'
-        f'external C(x: int, k: int) < "c" [1.0]\nQ(*): {pattern} > "Sink"\n'
-        for pattern in (
-            "A ; B", "A ;?[dur < 60000] B", "A ; !B ; C", "A ;?[dur > 10] C", "A , C", "B +?[prev(B.x) < B.x]",
-        )
+        STEP_HEAD + f'Q(*): {pattern} > "Sink"\n'
+        for pattern in STEP_PATTERNS
     ],
     "tesla": [
         f"define R() from B() and {found}"
@@ -129,3 +129,15 @@ def test_every_context_returns_from_far_events(context: str) -> None:
 )
 def test_every_span_returns_from_far_events(language: str, text: str) -> None:
     _require_meaning(text, language)
+
+
+@pytest.mark.parametrize("engine", ["meaning", "local"])
+def test_what_no_engine_can_read_is_rejected_by_all(engine: str) -> None:
+    floats = [{"type": "A", "ts": 1, "x": 1.5}, {"type": "B", "ts": 2, "x": 2}, {"type": "A", "ts": 3, "x": 2.0}]
+    found = weft.detect(
+        [*floats, {"type": "B", "ts": 4, "x": 7}], STEP_HEAD + 'Q(*): A ; B > "Sink"\n', language="step", engine=engine
+    )
+    assert [(match.start, match.end) for match in found] == [(3, 4)]
+    times = [{"type": "A", "ts": 0}, {"type": "A", "ts": FARTHEST}, {"type": "A", "ts": 2**63 - 1}]
+    found = weft.detect(times, "SELECT * FROM (A a @ 5 msec) \\ C c", language="eql", engine=engine)
+    assert [(match.start, match.end) for match in found] == [(0, 5)]

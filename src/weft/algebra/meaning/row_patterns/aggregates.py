@@ -56,6 +56,13 @@ def _sum(rows: Given) -> Any:
     return total
 
 
+def _whole_sum(rows: Given) -> Any:
+    total = _sum(rows)
+    if isinstance(total, int) and not -(2**63) <= total < 2**63:
+        raise InputError("SUM: the result is beyond 64 bits: cast the values to DOUBLE or DECIMAL")
+    return total
+
+
 def _average(rows: Given) -> Any:
     total = _sum(rows)
     if total is None:
@@ -133,7 +140,7 @@ def _product(rows: Given) -> Any:
 
 _FOLDS: dict[str, Callable[[Given], Any]] = {
     "count": len,
-    "sum": _sum,
+    "sum": _whole_sum,
     "avg": _average,
     "min": _extreme(greatest=False),
     "max": _extreme(greatest=True),

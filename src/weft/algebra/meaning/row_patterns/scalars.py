@@ -26,12 +26,20 @@ def call(function: str, values: Sequence[Any]) -> Any:
     if any(value is None for value in values):
         return None
     try:
-        return plain(*values)
+        found = plain(*values)
+        _require_64_bits(function, found)
+        return found
     except InputError:
         raise
     except (TypeError, ValueError):
         shown = ", ".join(map(repr, values))
         raise InputError(f"{function!r} cannot be applied to ({shown})") from None
+
+
+def _require_64_bits(function: str, value: Any) -> None:
+    """Refuse an integer that no SQL integer can hold."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InputError(f"{function}: the result is beyond 64 bits: cast a value to DOUBLE or DECIMAL")
 
 
 # ---------------------------------------------------------------- truth
@@ -118,7 +126,7 @@ def _divide(left: Any, right: Any) -> Any:
     if isinstance(one, Decimal) or isinstance(other, Decimal):
         with localcontext(prec=38):
             return Decimal(one) / Decimal(other)
-    return one / other
+    return float(one) / float(other)
 
 
 def _modulo(left: Any, right: Any) -> Any:

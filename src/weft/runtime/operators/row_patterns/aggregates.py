@@ -19,6 +19,7 @@ from weft.algebra.row_patterns import RowAggregate
 from weft.errors import InputError
 from weft.kernels.row_patterns.folds import ADD_UP, GREATEST, LEAST, first_occurrences, running
 from weft.kernels.row_patterns.tables import Int64s, UInt8s
+from weft.runtime.operators.row_patterns.ordering import EXACT, has_nan, largest_of
 
 LISTS = ("array_agg", "collect_list")
 _COUNTS = ("count_if", "approx_count_distinct")  # over nothing they are zero
@@ -69,6 +70,8 @@ def _without_repeats(arguments: list[pa.Array], spans: Spans) -> tuple[list[pa.A
     """The first occurrence of each value in its match."""
     codes = np.zeros(len(arguments[0]), np.int64)
     for argument in arguments:
+        if pa.types.is_floating(argument.type):
+            argument = pc.add(argument, pa.scalar(0.0, argument.type))  # -0.0 is 0.0
         encoded = argument.dictionary_encode(null_encoding="encode")
         joint = pa.array(codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy(zero_copy_only=False))
         codes = joint.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -96,13 +99,20 @@ def _folded(name: str, values: pa.Array, spans: Spans) -> pa.Array:
     kind = values.type
     if pa.types.is_decimal(kind) and name not in ("min", "max"):
         return _one_by_one(name, [values], spans)
-    if name in ("min", "max") and not _is_number(kind):
+    floating = pa.types.is_floating(kind)
+    if name in ("min", "max") and (not _is_number(kind) or (floating and has_nan(values))):
         return _extreme_of_any(name, values, spans)
     if not _is_number(kind):
         if pa.types.is_null(kind):
             return pa.nulls(len(spans.low), pa.float64())
         raise InputError(f"{name.upper()} takes numbers, not {kind}")
-    numbers = values.cast(pa.float64() if pa.types.is_floating(kind) else pa.int64()).fill_null(0)
+    if (
+        name not in ("min", "max")
+        and not floating
+        and largest_of(values) * len(values) >= (2**63 if name == "sum" else EXACT)
+    ):
+        return _exact_sums(name, values, spans)
+    numbers = values.cast(pa.float64() if floating else pa.int64()).fill_null(0)
     result = _last_of(_KINDS[name], numbers.to_numpy(zero_copy_only=False), _valid([values]), spans)
     if name in ("avg", "mean"):
         counts = _before(_valid([values]), spans)
@@ -110,6 +120,18 @@ def _folded(name: str, values: pa.Array, spans: Spans) -> pa.Array:
     if name == "sum":
         return result
     return result.cast(kind)
+
+
+def _exact_sums(name: str, values: pa.Array, spans: Spans) -> pa.Array:
+    """Sums or averages of integers whose sums may not fit into 64 bits."""
+    found: list[Any] = []
+    numbers = values.to_pylist()
+    for low, high in zip(spans.low.tolist(), spans.high.tolist(), strict=True):
+        here = [number for number in numbers[low:high] if number is not None]
+        found.append(None if not here else sum(here) if name == "sum" else sum(here) / len(here))
+    if name == "sum" and any(total is not None and not -(2**63) <= total < 2**63 for total in found):
+        raise InputError("SUM: the result is beyond 64 bits: cast the values to DOUBLE or DECIMAL")
+    return pa.array(found, pa.int64() if name == "sum" else pa.float64())
 
 
 def _is_number(kind: pa.DataType) -> bool:

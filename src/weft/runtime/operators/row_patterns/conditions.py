@@ -22,6 +22,7 @@ from weft.plan.row_patterns.conditions import RowConditions
 from weft.plan.row_patterns.program import RowProgram
 from weft.runtime.operators.row_patterns.evaluation import RowScope, broadcast, evaluate
 from weft.runtime.operators.row_patterns.layout import Int64s
+from weft.runtime.operators.row_patterns.ordering import EXACT, has_nan, largest_of
 from weft.runtime.operators.row_patterns.sql_types import constant
 
 INTEGER, REAL, TEXT, TIME, SPAN, TRUTH, NOTHING = "integer", "real", "text", "time", "span", "truth", "nothing"
@@ -142,7 +143,7 @@ class ConditionCompiler:
             return TRUTH
         if function == "/":
             for part in arguments:
-                self._real(self._value(part))
+                self._real(part, self._value(part))
             self._emit(k.DIVIDE_REALS)
             return REAL
         if function == "%":
@@ -152,9 +153,10 @@ class ConditionCompiler:
             return INTEGER
         raise _NotHere
 
-    def _real(self, kind: Kind) -> None:
-        """Make a float of the value on top."""
+    def _real(self, part: RowExpression, kind: Kind) -> None:
+        """Make a float of the value on top, which is that of an expression."""
         if kind == INTEGER:
+            self._require_below(part, EXACT)
             self._emit(k.TO_REAL)
         elif kind not in (REAL, NOTHING):
             raise _NotHere
@@ -165,6 +167,7 @@ class ConditionCompiler:
         between = len(self.code)
         two = self._value(right)
         if {one, two} == {INTEGER, REAL}:
+            self._require_below(left if one == INTEGER else right, EXACT)
             if one == INTEGER:
                 self.code.insert(between, (k.TO_REAL, 0, 0))
             else:
@@ -204,8 +207,39 @@ class ConditionCompiler:
         kind = self._pair(left, right)
         if kind not in (INTEGER, REAL) and not isinstance(kind, tuple):
             raise _NotHere
+        if kind != REAL:
+            self._require_below(RowCall(function, (left, right)), 2**63 - 1)
         self._emit(_SUMS[function][kind == REAL])
         return kind
+
+    def _require_below(self, part: RowExpression, most: int) -> None:
+        """Leave out what the kernel would get wrong: integers that may be larger."""
+        if self._bound(part) > most:
+            raise _NotHere
+
+    def _bound(self, node: RowExpression) -> int:
+        """No value of an expression over integers is larger; columns must be known."""
+        match node:
+            case Constant():
+                value = constant(node).as_py()
+                return abs(value) if isinstance(value, int) else 0
+            case At(argument=argument):
+                return self._bound_of_column(argument)
+            case RowAggregate(function="sum", arguments=(argument,)):
+                return self._bound_of_column(argument) * self.scope.size
+            case RowAggregate(function="min" | "max", arguments=(argument,)):
+                return self._bound_of_column(argument)
+            case RowCall("*", (left, right)):
+                return self._bound(left) * self._bound(right)
+            case RowCall("+" | "-", (left, right)):
+                return self._bound(left) + self._bound(right)
+            case RowCall("%", (left, _)):
+                return self._bound(left)
+        return EXACT if isinstance(node, RowCall) else self.scope.size
+
+    def _bound_of_column(self, argument: RowExpression) -> int:
+        kind, column = self.known.get(argument, (NOTHING, 0))
+        return largest_of(self.columns[column]) if kind == INTEGER else 0
 
     # ------------------------------------------------------------ what is read
 
@@ -239,6 +273,8 @@ class ConditionCompiler:
         if argument not in self.known:
             values = broadcast(evaluate(argument, self.scope), self.scope.size)
             if pa.types.is_floating(values.type):
+                if has_nan(values):
+                    raise _NotHere
                 self.known[argument] = REAL, len(self.real_columns)
                 self.real_columns.append(values.cast(pa.float64()))
             else:
@@ -303,9 +339,11 @@ class ConditionCompiler:
         adds_decimals = node.function == "sum" and isinstance(kind, tuple)
         if node.function in ("sum", "avg", "mean") and kind not in (INTEGER, REAL) and not adds_decimals:
             raise _NotHere
+        if node.function == "sum":
+            self._require_below(node, 2**63 - 1)
         self._emit(k.REAL_SUM if kind == REAL else k.SUM, place)
         if node.function in ("avg", "mean"):
-            self._real(kind)
+            self._real(RowAggregate("sum", node.arguments), kind)
             self._emit(k.COUNT, place)
             self._emit(k.TO_REAL)
             self._emit(k.DIVIDE_REALS)  # over nothing the sum is missing, so nothing is divided

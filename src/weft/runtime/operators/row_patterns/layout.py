@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from weft.algebra.row_patterns import OrderKey, RowPattern
 from weft.errors import InputError, did_you_mean
+from weft.runtime.operators.row_patterns.ordering import float_ranks
 
 Int64s = npt.NDArray[np.int64]
 _DIGIT = 16  # bits that NumPy sorts by radix
@@ -169,9 +170,7 @@ def _ranked(values: pa.Array) -> Int64s:
     """Numbers in the order of the values."""
     kind = values.type
     if pa.types.is_floating(kind):
-        floats = np.nan_to_num(values.cast(pa.float64()).fill_null(0.0).to_numpy(), nan=np.inf, posinf=1.7e308)
-        bits: Int64s = (floats + 0.0).view(np.int64)
-        return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+        return float_ranks(values)
     if pa.types.is_signed_integer(kind) or (pa.types.is_unsigned_integer(kind) and kind.bit_width < 64):
         return _integers(values.cast(pa.int64()))
     if pa.types.is_temporal(kind) and kind.bit_width == 64:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from weft.errors import InputError
 from weft.runtime.operators.row_patterns import element_functions
+from weft.runtime.operators.row_patterns.ordering import compare_exactly, needs_exactness
 from weft.runtime.operators.row_patterns.sql_types import Value, as_decimal, brought_together, cast, is_text
 
 Scalar = Callable[..., Value]
@@ -38,6 +39,8 @@ def call(function: str, arguments: list[Value]) -> Value:
         return element_functions.call(function, arguments)
     except pa.ArrowInvalid as error:
         text = "division by zero" if "divide by zero" in str(error) else str(error)
+        if text == "overflow":
+            text = "the result is beyond 64 bits: cast a value to DOUBLE or DECIMAL"
         raise InputError(f"{function}: {text}") from None
     except (pa.ArrowNotImplementedError, TypeError) as error:
         kinds = ", ".join(str(argument.type) for argument in arguments)
@@ -48,6 +51,8 @@ def _compared(function: str) -> Scalar:
     kernel = _COMPARISONS[function]
 
     def compare(left: Value, right: Value) -> Value:
+        if needs_exactness(left, right):
+            return compare_exactly(function, left, right)
         left, right = brought_together(left, right)
         if pa.types.is_null(left.type):
             return pa.scalar(None, pa.bool_())
@@ -59,11 +64,10 @@ def _compared(function: str) -> Scalar:
 
 
 def _distinct(left: Value, right: Value) -> Value:
-    left, right = brought_together(left, right)
-    if pa.types.is_null(left.type):
+    differ = _compared("<>")(left, right)
+    if pa.types.is_null(left.type) and pa.types.is_null(right.type):
         return pa.scalar(False)
-    one, two = pc.is_null(left), pc.is_null(right)
-    return pc.coalesce(pc.not_equal(left, right), pc.not_equal(one, two))
+    return pc.coalesce(differ, pc.not_equal(pc.is_null(left), pc.is_null(right)))
 
 
 def _arithmetic(function: str) -> Scalar:

@@ -183,7 +183,8 @@ def _cast_array(value: pa.Array, kind: pa.DataType) -> pa.Array:
         return _rounded(value, kind) if kind.scale < value.type.scale else value.cast(kind)
     if is_text(kind) and pa.types.is_timestamp(source):
         return pa.array([_written(item) for item in value.to_pylist()], kind)
-    return value.cast(kind, safe=not pa.types.is_timestamp(source))
+    nearest = pa.types.is_integer(source) and pa.types.is_floating(kind)
+    return value.cast(kind, safe=not (nearest or pa.types.is_timestamp(source)))
 
 
 def _written(when: datetime | None) -> str | None:
