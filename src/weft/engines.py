@@ -26,7 +26,7 @@ from weft.plan.parallel.model import Model, model_of
 from weft.plan.parallel.tasks import lanes_for
 from weft.plan.partitioning.choice import AUTO, MANY_LANES, families_of
 from weft.plan.partitioning.here import gain_of, may_gain
-from weft.plan.partitioning.splits import PLACED, Lane
+from weft.plan.partitioning.splits import PLACED, Lane, is_placed
 from weft.plan.planner import plan
 from weft.plan.properties import columns_without_fields
 from weft.plan.staging.placing import stays_whole
@@ -120,7 +120,7 @@ def start(
         from weft.meaning_run import MeaningRun  # the definition: other engines do without
 
         return MeaningRun(program, open_input(events, program, **names, columns=wanted, shown=shown))
-    if sharing.strategy == PLACED and not limits.is_none:
+    if is_placed(sharing.strategy) and not limits.is_none:
         raise UsageError("budgets and shedding are for queries that run whole: leave out the strategy 'placed'")
     shared = sharing.is_shared_here
     strategy = sharing.strategy or AUTO if shared else None
@@ -277,7 +277,7 @@ def continuous(
     from weft.runtime.spark.runs.options import RunOptions
     from weft.runtime.spark.runs.run import ContinuousRun
 
-    if options.get("strategy") == PLACED:
+    if is_placed(options.get("strategy")):
         raise UsageError(NOT_PLACED)
     for name, uri in sources:
         parsed = as_uri(uri)

@@ -22,7 +22,7 @@ from weft.pattern.builder import BUILT
 from weft.plan.parallel.model import Model
 from weft.plan.parallel.tasks import rates_json, rates_lines
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
-from weft.plan.partitioning.splits import PLACED
+from weft.plan.partitioning.splits import PLACED, is_placed
 from weft.plan.partitioning.text import sharing_lines
 from weft.plan.planner import plan
 from weft.plan.row_patterns.streaming import stream_refusals, stream_warnings
@@ -132,7 +132,7 @@ def _show_plan(
             raise UsageError(f"operators on nodes are the strategy {PLACED!r}: leave out {sharing[0]!r}, or the nodes")
         sharing = PLACED, nodes
     strategy = sharing[0] or AUTO
-    placed = PLACED if strategy == PLACED else None
+    placed = strategy if is_placed(strategy) else None
     chosen = plan(optimized, strategy=placed, lanes=sharing[1], statistics=choices.statistics)
     if form == "dot":
         return plan_dot(chosen)

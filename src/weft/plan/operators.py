@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import NamedTuple
 
 from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.rules import Rule
@@ -153,6 +154,13 @@ class Layer(Node):
         return replace(self, operators=tuple(kept)) if kept else None
 
 
+class NodeLoad(NamedTuple):
+    """What a node has to do, and how much it can do, compared with others."""
+
+    load: float
+    capacity: float = 1.0
+
+
 @dataclass(frozen=True)
 class Plan:
     """What runs, how the work may be split, and what is read of the events."""
@@ -162,7 +170,7 @@ class Plan:
     lanes: tuple[LaneGroup, ...]
     columns: tuple[str, ...]
     relevant_types: frozenset[str] | None  # events of other types change nothing; None: any event may
-    placed: tuple[float, ...] = ()  # the load of each node, if operators are placed on nodes
+    placed: tuple[NodeLoad, ...] = ()  # of each node, if operators are placed on nodes
 
     @property
     def queries(self) -> tuple[AnyQuery, ...]:

@@ -52,6 +52,7 @@ class Placement:
     operators: list[Composite] = field(default_factory=list)
     loads: list[float] = field(default_factory=list)
     divide: Divide = undivided
+    capacities: tuple[float, ...] = ()  # how much nodes can do, compared with each other; equal unless they are given
     inputs: list[tuple[int, ...]] = field(default_factory=list)  # of each operator, those that are operators
     divided: dict[int, tuple[Split, tuple[int, ...]]] = field(default_factory=dict)  # by number: the nodes of shares
     _known: dict[str, list[int]] = field(default_factory=dict)  # numbers of operators by canonical pattern
@@ -62,6 +63,16 @@ class Placement:
         if self.nodes < 1:
             raise UsageError(f"there must be at least one node, not {self.nodes}")
         self.loads = [0.0] * self.nodes
+        self.capacities = self.capacities or (1.0,) * self.nodes
+
+    @property
+    def busiest(self) -> float:
+        """How busy the busiest node is."""
+        return max(map(self._busy, range(self.nodes)))
+
+    def _busy(self, node: int, more: float = 0.0) -> float:
+        """How busy a node is, or would be with more to do."""
+        return (self.loads[node] + more) / self.capacities[node]
 
     def deploy(self, pattern: Composite, *, is_operand: bool = False) -> int | None:
         """Place the operators of a pattern, operands first; the number of the outermost. Sources sit outside."""
@@ -70,7 +81,7 @@ class Placement:
         text = repr(canonical(pattern)[0]) if self.policy == "reuse" else ""
         running = self._known.get(text, [])
         if running and not (is_operand and self._are_busy(running, pattern)):
-            return min(running, key=lambda number: self.loads[self.node_of[number]])
+            return min(running, key=lambda number: self._busy(self.node_of[number]))
         shares = self.divide(pattern)
         if shares is not None:
             return self._place_shares(pattern, text, shares)
@@ -82,8 +93,9 @@ class Placement:
             if number is not None and (nodes := self._sent_by(number))
             for node in nodes
         ]
-        node = self._chosen(inputs)
-        self._load(node, self.costs.profile(pattern).work, inputs)
+        work = self.costs.profile(pattern).work
+        node = self._chosen(work, inputs)
+        self._load(node, work, inputs)
         return self._note(pattern, text, node, tuple(number for number, _ in placed if number is not None))
 
     def _note(self, pattern: Composite, text: str, node: int, inputs: tuple[int, ...] = ()) -> int:
@@ -98,10 +110,7 @@ class Placement:
 
     def _place_shares(self, pattern: Composite, text: str, divided: Divided) -> int:
         """Place the shares of a pattern, each on the node that has least to do then."""
-        nodes = []
-        for _ in range(divided.shares):
-            nodes.append(self.loads.index(min(self.loads)))
-            self.loads[nodes[-1]] += divided.load
+        nodes = [self.place_elsewhere(divided.load) for _ in range(divided.shares)]
         number = self._note(pattern, text, nodes[0])
         self.divided[number] = divided.split, tuple(nodes)
         return number
@@ -112,24 +121,24 @@ class Placement:
 
     def place_elsewhere(self, load: float) -> int:
         """Place something that is no operator of a pattern on the node that has least to do."""
-        node = self.loads.index(min(self.loads))
+        node = min(range(self.nodes), key=lambda node: self._busy(node, load))
         self.loads[node] += load
         return node
 
     def _are_busy(self, running: list[int], pattern: Composite) -> bool:
         """Whether a node that sends what it finds once more would be the busiest, and one without the pattern not."""
         profile, nodes = self.costs.profile(pattern), {self.node_of[number] for number in running}
-        others = [load for node, load in enumerate(self.loads) if node not in nodes]
-        sends = min(self.loads[node] for node in nodes) + profile.rate
-        return bool(others) and sends > max(*self.loads, min(others) + profile.work)
+        others = [self._busy(node, profile.work) for node in range(self.nodes) if node not in nodes]
+        sends = min(self._busy(node, profile.rate) for node in nodes)
+        return bool(others) and sends > max(self.busiest, min(others))
 
-    def _chosen(self, inputs: list[tuple[int, float]]) -> int:
-        """The node for an operator with these operands; its own work is the same everywhere."""
+    def _chosen(self, work: float, inputs: list[tuple[int, float]]) -> int:
+        """The node for an operator with so much work and these operands."""
         if self.policy == "round robin":
             return len(self.node_of) % self.nodes
 
         def cost(node: int) -> float:
-            return self.loads[node] + sum(rate for other, rate in inputs if other != node)
+            return self._busy(node, work + sum(rate for other, rate in inputs if other != node))
 
         return min(range(self.nodes), key=cost)
 

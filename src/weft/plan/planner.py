@@ -10,10 +10,10 @@ from weft.algebra.query import AnyQuery, Program
 from weft.optimizer.cost import Costs, resolve_statistics
 from weft.plan.brackets import choose_join_order, shared_signatures
 from weft.plan.layers import Layering
-from weft.plan.operators import Layer, Plan
+from weft.plan.operators import Layer, NodeLoad, Plan
 from weft.plan.partitioning.choice import share_out
 from weft.plan.partitioning.lane_groups import LaneGroup
-from weft.plan.partitioning.splits import PLACED
+from weft.plan.partitioning.splits import capacities_of, is_placed
 from weft.plan.properties import columns, seen_types
 from weft.plan.staging.fragments import staged
 from weft.statistics import Statistics
@@ -36,16 +36,17 @@ def plan(
 
     Queries may read the output of `running` ones, given by number. The program's own are numbered from `first` on.
     `strategy` says how the work is split: `auto` chooses the best for the number of `lanes` by the statistics; `placed`
-    places operators on so many nodes; None splits by key or not at all.
+    places operators on so many nodes (`placed:2,1,1`: of these capacities); None splits by key or not at all.
     """
     queries = program.queries
     fed_by = feeders(queries)
     needed = [seen_types([query], fed=bool(makers)) for query, makers in zip(queries, fed_by, strict=True)]
     costs = cache(lambda: Costs(resolve_statistics(program, statistics)))
-    if strategy == PLACED:
+    if is_placed(strategy):
         shared = shared_signatures(queries, costs)
-        chosen = staged([choose_join_order(query, costs, shared) for query in queries], fed_by, costs(), lanes)
-        return _made(program, chosen.layers, chosen.lanes, needed, chosen.loads)
+        capacities = capacities_of(strategy) or (1.0,) * lanes
+        chosen = staged([choose_join_order(query, costs, shared) for query in queries], fed_by, costs(), capacities)
+        return _made(program, chosen.layers, chosen.lanes, needed, tuple(map(NodeLoad, chosen.loads, capacities)))
     groups = share_out(queries, fed_by, strategy, costs, lanes)
     split_of = {number: group.split for group in groups for number in group.queries}
     rewritten = [split_of[number].rewritten(query) for number, query in enumerate(queries)]
@@ -61,7 +62,7 @@ def _made(
     layers: Iterable[Layer],
     groups: Iterable[LaneGroup],
     needed: Sequence[frozenset[str] | None],
-    placed: Sequence[float] = (),
+    placed: tuple[NodeLoad, ...] = (),
 ) -> Plan:
     """The plan of a program, given the types that each of its queries needs."""
     known = [types for types in needed if types is not None]
@@ -71,5 +72,5 @@ def _made(
         tuple(groups),
         tuple(sorted({name for query in program.queries for name in columns(query)})),
         frozenset().union(*known) if len(known) == len(needed) else None,
-        tuple(placed),
+        placed,
     )

@@ -36,7 +36,7 @@ SOME = some(40)
 def scattered(seed: int, divides: bool) -> Iterator[None]:
     """Operators are placed on any nodes, and whatever can be divided is, or nothing."""
 
-    def chosen(self: Placement, inputs: object) -> int:
+    def chosen(self: Placement, work: float, inputs: object) -> int:
         return (seed * (len(self.node_of) + 3) ** 2 >> 3) % self.nodes
 
     divided = placing._divided

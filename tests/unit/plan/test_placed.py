@@ -72,6 +72,43 @@ def test_the_command_line_places_operators(tmp_path: Path) -> None:
     assert (wrong.exit_code, "leave out --strategy and --lanes" in wrong.stderr) == (2, True)
 
 
+def test_nodes_have_work_by_their_capacities() -> None:
+    text = " ".join(f"Q{n}(a.x): (A/a ;[dur < {n + 9}] B/b) ; A/c" for n in range(12))
+    apart = program(f"{TOPOLOGY}{text}")
+    made = plan(apart, strategy="placed:6,1,1", lanes=9)
+    loads = [own.load for own in made.placed]
+    assert [own.capacity for own in made.placed] == [6, 1, 1]
+    assert loads[0] > 3 * max(loads[1:])
+    assert min(loads) > 0
+    equal = [own.load for own in plan(apart, strategy="placed", lanes=3).placed]
+    assert max(own.load / own.capacity for own in made.placed) < max(equal) / 1.5
+    shown = weft.explain(apart, strategy="placed:6,1,1")
+    assert f"0: load {loads[0]:,.1f}, capacity 6" in shown
+    assert ", capacity" not in weft.explain(apart, nodes=3)
+    found = list(weft.detect(EVENTS, apart, strategy="placed:6,1,1"))
+    assert found == list(weft.detect(EVENTS, apart))
+
+
+def test_what_is_divided_has_more_shares_on_a_larger_node() -> None:
+    text = f"{TOPOLOGY}Q(*): A/a ;[dur < 3600 && a.x = b.x] B/b"
+    lanes = plan(program(text), strategy="placed:2,1,1").lanes
+    assert sorted(lanes[0].nodes) == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "lanes", "message"),
+    [
+        ("placed:2,x", None, "capacities of nodes are numbers above 0, as in placed:2,1,1, not '2,x'"),
+        ("placed:2,0", None, "numbers above 0"),
+        ("placed:", None, "numbers above 0"),
+        ("placed:2,1", 3, "has 2 nodes, not 3"),
+    ],
+)
+def test_wrong_capacities_are_refused(strategy: str, lanes: int | None, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        weft.detect(EVENTS, program(RUNS), strategy=strategy, lanes=lanes)
+
+
 def test_what_is_wrong_is_said() -> None:
     with pytest.raises(UsageError, match="leave out the strategy 'placed'"):
         weft.detect(EVENTS, program(RUNS), strategy="placed", budget="state=1MB")

@@ -19,7 +19,7 @@ from weft.plan.partitioning.estimates import load_of
 from weft.plan.partitioning.lane_groups import LaneGroup
 from weft.plan.partitioning.one import One, one
 from weft.plan.partitioning.replicated import replicated
-from weft.plan.partitioning.splits import PLACED, STRATEGIES, Refused, Split
+from weft.plan.partitioning.splits import PLACED, STRATEGIES, Refused, Split, is_placed
 from weft.plan.partitioning.work import work_of
 from weft.plan.properties import Family, seen_types
 from weft.plan.properties import families as joined_families
@@ -48,7 +48,7 @@ def share_out(
 
     Without a strategy they are split by key, or not at all; `auto` is the one with which lanes have least to do.
     """
-    if strategy == PLACED:
+    if is_placed(strategy):
         raise UsageError(PLACED_WHERE)
     if strategy not in (None, AUTO, *STRATEGIES, *(f"match:{dealing}" for dealing in DEALINGS)):
         raise UsageError(f"unknown strategy {strategy!r}; {did_you_mean(str(strategy), (*STRATEGIES, PLACED, AUTO))}")

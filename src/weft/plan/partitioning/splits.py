@@ -8,14 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar, Literal, get_args
 
 from weft.algebra.query import AnyQuery
+from weft.errors import UsageError
 from weft.tree import Node
 
 Strategy = Literal["key", "slice", "replicate", "query", "rank", "match", "one"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 PLACED = "placed"  # the strategy of a whole program: operators on nodes, in stages
+
+
+def is_placed(strategy: str | None) -> bool:
+    """Whether operators are placed on nodes, which may be of different capacities."""
+    return strategy is not None and strategy.partition(":")[0] == PLACED
+
+
+def capacities_of(strategy: str | None) -> tuple[float, ...]:
+    """The capacities of nodes that a strategy names (`placed:2,1,1`); none are equal nodes."""
+    _, colon, text = (strategy or "").partition(":")
+    if not is_placed(strategy) or not colon:
+        return ()
+    try:
+        found = tuple(map(float, text.split(",")))
+    except ValueError:
+        found = ()
+    if not found or not all(0 < capacity < inf for capacity in found):
+        raise UsageError(f"capacities of nodes are numbers above 0, as in placed:2,1,1, not {text!r}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,10 @@ class StagedQueries(NamedTuple):
     loads: Sequence[float]
 
 
-def staged(queries: Sequence[AnyQuery], fed_by: Sequence[Sequence[int]], costs: Costs, nodes: int) -> StagedQueries:
-    """Place queries on nodes, and make lanes of them."""
+def staged(
+    queries: Sequence[AnyQuery], fed_by: Sequence[Sequence[int]], costs: Costs, nodes: Sequence[float]
+) -> StagedQueries:
+    """Place queries on nodes of some capacities, and make lanes of them."""
     placed = place_queries(families_of(queries, fed_by), costs, nodes)
     fragments = sorted(Cutting(queries, placed).fragments.items(), key=lambda item: item[0])
     lanes = [_group(fragment, spot) for spot, fragment in fragments]

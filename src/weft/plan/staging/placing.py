@@ -25,6 +25,7 @@ from weft.plan.partitioning.work import total_of, work_of
 from weft.plan.placement import Divided, Placement
 from weft.plan.properties import Family
 
+MANY = 4  # shares of what is divided for each node, at most
 FEWER = 2  # nodes that may be left without a share of what is divided
 WORTH = 0.8  # of all work of a pattern: a share with more is not worth the copies
 
@@ -50,22 +51,26 @@ class PlacedQueries:
     stages: tuple[int, ...]
 
 
-def place_queries(families: Sequence[Family], costs: Costs, nodes: int) -> PlacedQueries:
-    """Place families of queries on a number of nodes.
+def place_queries(families: Sequence[Family], costs: Costs, capacities: Sequence[float]) -> PlacedQueries:
+    """Place families of queries on nodes of some capacities.
 
-    What is divided has a share for each node, or leaves one or two nodes to the others: that with the least load of the
-    busiest node is taken.
+    What is divided has a share for each node, or leaves one or two nodes to the others; of unequal nodes a large one
+    may have several shares. That with which the busiest node is least busy is taken.
     """
-    numbers = range(nodes, max(nodes - FEWER, 1) - 1, -1)
-    tries = [_placed(families, costs, nodes, shares) for shares in numbers]
-    return min(tries, key=lambda found: max(found.placement.loads))
+    nodes = len(capacities)
+    most = min(MANY * nodes, round(sum(capacities) / min(capacities)))
+    numbers = [*range(nodes, max(nodes - FEWER, 1) - 1, -1), *range(nodes + 1, most + 1)]
+    tries = [_placed(families, costs, capacities, shares) for shares in numbers]
+    return min(tries, key=lambda found: found.placement.busiest)
 
 
-def _placed(families: Sequence[Family], costs: Costs, nodes: int, shares: int) -> PlacedQueries:
-    """Place families of queries on a number of nodes, with so many shares of what is divided."""
+def _placed(families: Sequence[Family], costs: Costs, capacities: Sequence[float], shares: int) -> PlacedQueries:
+    """Place families of queries on nodes, with so many shares of what is divided."""
     works = [work_of(family, costs) for family in families]
-    fair = total_of(works) / nodes
-    placement = Placement(nodes, "reuse", costs, divide=_dividing(costs, shares, fair))
+    fair = total_of(works) * max(capacities) / sum(capacities)
+    placement = Placement(
+        len(capacities), "reuse", costs, divide=_dividing(costs, shares, fair), capacities=tuple(capacities)
+    )
     apart = [(family, _pattern_of(family)) for family in families]
     roots: dict[int, int] = {}
     for family, pattern in sorted(apart, key=lambda own: -0.0 if own[1] is None else -costs.total(own[1])):

@@ -20,7 +20,10 @@ def placement_lines(plan: Plan) -> Iterator[str]:
     counts = [_count(found["lanes"], "lane"), _count(len(found["nodes"]), "node"), _count(found["stages"], "stage")]
     yield f"  nodes     {counts[0]} on {counts[1]}, in {counts[2]}"
     for node in found["nodes"]:
-        yield f"{INDENT}{node['node']}: load {node['load']:,.1f}" + ("" if node["lanes"] else "; nothing to do")
+        capacity = "" if len({own.capacity for own in plan.placed}) == 1 else f", capacity {node['capacity']:g}"
+        yield f"{INDENT}{node['node']}: load {node['load']:,.1f}{capacity}" + (
+            "" if node["lanes"] else "; nothing to do"
+        )
         for lane in node["lanes"]:
             yield f"{INDENT}   stage {lane['stage']}{_share_text(lane)}: {'; '.join(lane['operators'])}{_ways(lane)}"
 
@@ -47,7 +50,9 @@ def _ways(lane: dict[str, Any]) -> str:
 
 def placement_json(plan: Plan) -> dict[str, Any]:
     """The nodes with their loads and lanes, as JSON values."""
-    nodes: list[dict[str, Any]] = [{"node": node, "load": load, "lanes": []} for node, load in enumerate(plan.placed)]
+    nodes: list[dict[str, Any]] = [
+        {"node": node, "load": own.load, "capacity": own.capacity, "lanes": []} for node, own in enumerate(plan.placed)
+    ]
     graphs = {op.numbers: op.graph for op in plan.operators if isinstance(op, JoinOp)}
     for group in plan.lanes:
         for share, node in enumerate(group.nodes):

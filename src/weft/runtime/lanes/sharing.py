@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from weft.errors import UsageError
+from weft.plan.partitioning.splits import capacities_of
 
 LaneCount = int | Literal["auto"] | None  # `auto`: as many as the program's rates ask for
 
@@ -27,6 +28,11 @@ class Sharing:
             raise UsageError(f"`lanes` is a number, or 'auto', not {self.lanes!r}")
         if isinstance(self.lanes, int) and self.lanes < 1:
             raise UsageError(f"there must be at least one lane, not {self.lanes}")
+        capacities = capacities_of(self.strategy)
+        if capacities and self.lanes not in (None, len(capacities)):
+            raise UsageError(
+                f"the strategy {self.strategy!r} has {len(capacities)} nodes, not {self.lanes}: leave out lanes"
+            )
         if self.threads is not None and self.threads < 1:
             raise UsageError(f"there must be at least one thread, not {self.threads}")
 
@@ -48,7 +54,7 @@ class Sharing:
     def number(self) -> int | None:
         """How many lanes there are to be, if it is said; `counted` knows what `auto` is."""
         assert not isinstance(self.lanes, str)
-        return self.lanes
+        return self.lanes or len(capacities_of(self.strategy)) or None
 
     @property
     def lanes_here(self) -> int:
