@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from tests.harness import event
 
 from weft import live
 from weft.algebra.meaning import matches
 from weft.api import detect, merge_programs
+from weft.runtime.data.matches import MatchBatch, Origin
+from weft.runtime.identity.chunks import Attributes
+from weft.runtime.identity.ids import identified
 
 FIRST = "define D(n: int) from A(x > 0) where n = 1"
 SECOND = "define D(n: int) from A(x > 1) where n = 2"
@@ -53,3 +59,23 @@ def test_a_rule_that_comes_later_takes_no_ids_of_one_that_is_there() -> None:
         running.deploy(FIRST)
         found = [match.id for match in running.push(EVENTS[:1])]
     assert len(found) == len(set(found)) == 3
+
+
+def test_ids_of_few_matches_ask_nothing_of_other_queries() -> None:
+    asked: list[Origin] = []
+
+    class Asked(dict[Origin, Attributes]):
+        def get(self, origin: Origin, default: Any = None) -> Any:
+            asked.append(origin)
+            return super().get(origin, default)
+
+    names = tuple(f"q{number}" for number in range(1000))
+    ones = np.ones(1, np.int64)
+    found = MatchBatch(
+        query="", starts=ones, ends=ones, offsets=np.array([0, 1]), positions=ones, labels=np.zeros(1, np.int32),
+        names=(("a",),), queries=names, codes=np.array([700], np.int32),
+    )  # fmt: skip
+    words = np.ones(1, np.uint64)
+    told = identified(found, lambda events, attributes: (words, words), Asked())
+    assert asked == [found.query_origins[700]]
+    assert told.ids is not None

@@ -303,7 +303,7 @@ class LayerExecution:
                 continue
             self.emitted[kind] += len(batch)
             told = batch if self._merge is None else self._merge.told(batch, spans=self.operators[kind].spans)
-            if self._merge is not None or any(number in self._readers for number in numbers):
+            if self._merge is not None or (self._readers and any(number in self._readers for number in numbers)):
                 told = self.identify(told, tells_ends=self._merge is None)
             for number, readers in self._readers.items():
                 if number in numbers:

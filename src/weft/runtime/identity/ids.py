@@ -61,9 +61,17 @@ def label_table(labels: tuple[tuple[str, ...], ...]) -> LabelTable:
     )
 
 
-@lru_cache(maxsize=256)
-def _seeds(origins: tuple[Origin, ...]) -> UInt64s:
-    return np.array([_word(*origin) for origin in origins], np.uint64).ravel()
+def _present(found: MatchBatch) -> list[int]:
+    """The codes of the queries that have matches here: of thousands that are deployed, an event fires few."""
+    codes: list[int] = np.flatnonzero(np.bincount(found.query_codes)).tolist()
+    return codes
+
+
+def _seeds(found: MatchBatch) -> UInt64s:
+    """Two words for each query that has matches here."""
+    seeds, present = np.zeros((len(found.query_origins), 2), np.uint64), _present(found)
+    seeds[present] = [_word(*found.query_origins[code]) for code in present]
+    return seeds.ravel()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -81,12 +89,15 @@ def identified(
     """
     if found.ids is not None or not len(found):
         return found
-    by_query = [attributes.get(origin, NOTHING) for origin in found.query_origins]
-    if len(set(by_query)) <= 1:
-        return replace(found, ids=_ids(found, lookup, by_query[0] if by_query else NOTHING, tells_ends))
-    high, low = room(len(found), np.uint64), room(len(found), np.uint64)
+    present = _present(found)
+    by_query = [attributes.get(found.query_origins[code], NOTHING) for code in present]
     numbers = {own: number for number, own in enumerate(dict.fromkeys(by_query))}
-    groups = np.array([numbers[own] for own in by_query])[found.query_codes]
+    if len(numbers) == 1:
+        return replace(found, ids=_ids(found, lookup, by_query[0], tells_ends))
+    high, low = room(len(found), np.uint64), room(len(found), np.uint64)
+    group_of = np.zeros(len(found.query_origins), np.int64)
+    group_of[present] = [numbers[own] for own in by_query]
+    groups = group_of[found.query_codes]
     for own, number in numbers.items():
         rows = np.flatnonzero(groups == number)
         if len(rows):
@@ -111,7 +122,7 @@ def _ids(found: MatchBatch, lookup: Lookup, attributes: Attributes, tells_ends: 
         _NO_WORDS if found.keys is None else fixed(found.keys),
     )
     words = label_table(found.names).words
-    identify(_seeds(found.query_origins), matches, words, fixed(event_high), fixed(event_low), high, low)
+    identify(_seeds(found), matches, words, fixed(event_high), fixed(event_low), high, low)
     return high, low
 
 
