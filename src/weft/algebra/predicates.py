@@ -191,6 +191,11 @@ def is_passed_on(fields: Iterable[tuple[str, Expression | None]], name: str) -> 
     return any(own == name and isinstance(value, Attribute) and value.name == name for own, value in fields)
 
 
+def calls_of_several(node: Node) -> list[Call]:
+    """The functions in a condition or value that read several variables."""
+    return [part for part in node.walk() if isinstance(part, Call) and len(variables_of(part)) > 1]
+
+
 def variables_of(node: Node) -> frozenset[str]:
     """The variables a predicate or expression mentions."""
     return frozenset(n.variable for n in node.walk() if isinstance(n, Attribute) and n.variable is not None)

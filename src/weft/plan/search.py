@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from weft.algebra.analysis.dependencies import Slots, dependencies
 from weft.algebra.analysis.normal_form import clauses, equality_of
 from weft.algebra.policies import Cardinality, Evaluation, Repeated
-from weft.algebra.predicates import And, Attribute, Predicate
+from weft.algebra.predicates import And, Attribute, Predicate, calls_of_several
 from weft.algebra.situations import Situation
 from weft.algebra.terms import mentioned
 from weft.algebra.text.program import to_text
@@ -72,6 +72,7 @@ class SituationSearch:
     fills: tuple[Predicate, ...]
     ways: dict[int | None, tuple[SearchStep, ...]]
     blocks: tuple[Block, ...] = ()
+    residual: tuple[Predicate, ...] = ()  # tested on whole sets
 
     @property
     def indexed(self) -> tuple[tuple[str, ...], ...]:
@@ -92,9 +93,12 @@ def search_of(situation: Situation, *, in_blocks: bool = True) -> SituationSearc
         own = [[_alone(part, slot.variable) for part in situation.assertion] for slot in slots]
         ways: dict[int | None, tuple[SearchStep, ...]] = {}
         runs: tuple[Block, ...] = ()
+        residual: tuple[Predicate, ...] = ()
     else:
         at = {name: number for number, name in enumerate(situation.variables)}
-        told = [(frozenset(at[name] for name in mentioned(part)), part) for part in clauses(situation.assertion)]
+        parts = clauses(situation.assertion)
+        residual = tuple(part for part in parts if calls_of_several(part))
+        told = [(frozenset(at[name] for name in mentioned(part)), part) for part in parts if part not in residual]
         own = [[] for _ in slots]
         for about, part in told:
             if len(about) == 1:
@@ -105,8 +109,8 @@ def search_of(situation: Situation, *, in_blocks: bool = True) -> SituationSearc
         ways = {first: _steps(situation, shared, equal, first, blocks) for first in _firsts(situation)}
         in_sequence = situation.kind == "sequence" and len(blocks) > 1
         runs = tuple(_block(shared, equal, block) for block in blocks) if in_sequence else ()
-    fills = tuple(And((seen, *parts)) for seen, parts in zip(exists, own, strict=True))
-    return SituationSearch(exists, fills, ways, runs)
+    fills = tuple(And((seen, *tests)) for seen, tests in zip(exists, own, strict=True))
+    return SituationSearch(exists, fills, ways, runs, residual)
 
 
 def search_lines(situation: Situation, search: SituationSearch) -> Iterator[str]:
@@ -128,6 +132,8 @@ def search_lines(situation: Situation, search: SituationSearch) -> Iterator[str]
             tests = "; ".join(to_text(test).strip() for test in step.tests)
             opens = ", alone" if step.opens else ""
             yield f"  bind {names[step.slot]}{by}{opens}{f', test {tests}' if tests else ''}"
+    if search.residual:
+        yield f"test whole sets: {'; '.join(to_text(test).strip() for test in search.residual)}"
 
 
 def _is_deferred(situation: Situation) -> bool:

@@ -71,6 +71,52 @@ def test_the_engine_finds_what_is_meant(clause: str) -> None:
     assert found
 
 
+OF_SEVERAL = (
+    "dist(a.x - b.x, 0) < 2",
+    "a.s = b.s and (both(a.f, b.f) or dist(a.x, b.y) > 3)",
+    "not both(a.f, b.f) and a.x <> b.x",
+    "length(label(a.x, b.s)) > 2 and hour(a.x + b.x) = 0",
+    "abs(a.x - b.x) + 1 < max(a.x, b.x)",
+)
+
+
+@pytest.mark.parametrize("clause", OF_SEVERAL)
+def test_functions_of_several_events_are_tested_on_whole_sets(clause: str) -> None:
+    found = 0
+    contexts = ("fixed 9", "sliding 8 every 3", "fixed 20 by f", "from A until B")
+    for number, context in enumerate(contexts):
+        kind, policies = ("sequence", "all")[number % 2], ("evaluation deferred", "evaluation immediate")[number // 2]
+        text = f"pattern P {kind}(A a, B b) where {clause} policies {policies} context {context} derive {DERIVED}"
+        program = weft.compile(text, language="epn")
+        for seed in range(3):
+            events = generated(10 * number + seed)
+            here = list(weft.detect(events, program))
+            assert here == list(weft.detect(events, program, "meaning"))
+            assert weft.count(events, program) == {"P": len(here)}
+            found += len(here)
+    assert found
+
+
+def test_blocks_splits_and_shared_beginnings_go_with_functions_of_several() -> None:
+    own = "dist(a.x - b.x, 1) < 3 and c.k = d.k and dist(c.x, d.x) > 1"
+    text = f"""
+    pattern P sequence(A a, B b, A c, B d) where {own} policies split 1:1 context fixed 12
+    pattern Q sequence(A a, B b, A c) where dist(a.x - b.x, 1) < 3 and b.k <= c.k context fixed 12
+    pattern R sequence(A a, B b, B c) where dist(a.x - b.x, 1) < 3 and b.k >= c.k context fixed 12
+    """
+    events = [{**event, "k": event["ts"] % 3} for event in generated(5, 80)]
+    program = weft.compile(text, language="epn")
+    meant = list(weft.detect(events, program, "meaning"))
+    assert {match.query for match in meant} == {"P", "Q", "R"}
+    assert list(weft.detect(events, program)) == meant
+    known = weft.Statistics(rates={"A": 100, "B": 50}, selectivity={"dist(A.x - B.x, 1) < 3": 0.001})
+    assert list(weft.detect(events, program, statistics=known)) == meant
+    assert list(weft.detect(events, program, strategy="slice", lanes=3)) == meant
+    assert "test whole sets: DIST" not in weft.explain(program)
+    assert "test whole sets: dist(a[x] - b[x], 1) < 3" in weft.explain(program)
+    assert weft.measure(events, program).rates.keys() == {"A", "B"}
+
+
 def test_keyed_lanes_and_networks_use_them() -> None:
     text = """
     pattern P sequence(A a[dist(a.x, 1) < 9], B b) where a.k = b.k context fixed 20 by k
@@ -90,8 +136,9 @@ def test_keyed_lanes_and_networks_use_them() -> None:
         ("dits(a.x, a.y) > 1", "unknown-function", "did you mean 'dist'?"),
         ("dist(a.x) < 2", "wrong-operands", "write dist(a.number, a.number)"),
         ("dist(a.x, 'a') < 2", "type-mismatch", None),
-        ("dist(a.x, b.x) < 2", "function-of-several", "let the pattern derive value = dist(…), and test it in another"),
-        ("both(a.f, b.f)", "function-of-several", "let the pattern derive value = both(…), and test it in another"),
+        ("dist(a.x, b.x) < 2 policies repeated first", "function-of-several", "sequence and all with the policies"),
+        ("both(a.f, b.f) policies a: consumption consume", "function-of-several", "sequence and all with the"),
+        ("hour(a.x + b.x) = 2 policies cardinality single", "function-of-several", "sequence and all with the"),
         ("dist(a.x, 1)", "not-a-condition", "compare it with something"),
         ("is_short(a.s) = 3", "type-mismatch", "put quotes"),
     ],

@@ -9,7 +9,7 @@ from weft.errors import did_you_mean
 from weft.languages import syntax as expressions
 from weft.languages.conditions import BOOLEAN, NUMBER, TEXT, UNKNOWN, ConditionLowering, Families, Typed, say
 from weft.languages.epn import syntax
-from weft.languages.epn.functions import FUNCTIONS, open_calls, unfolded
+from weft.languages.epn.functions import FUNCTIONS, unfolded
 from weft.languages.epn.scope import EpnScope
 from weft.languages.findings import Findings
 from weft.languages.syntax import Name
@@ -19,11 +19,15 @@ _FAMILIES = {"number": NUMBER, "integer": NUMBER, "text": TEXT, "boolean": BOOLE
 
 
 class EpnConditions(ConditionLowering):
-    """Lower the conditions of a `where` clause, which may refer to all participants."""
+    """Lower the conditions of a `where` clause, which may refer to all participants.
 
-    def __init__(self, scope: EpnScope, findings: Findings) -> None:
+    Functions of several are tested on whole sets, where every set is found.
+    """
+
+    def __init__(self, scope: EpnScope, findings: Findings, *, finds_all: bool = False) -> None:
         super().__init__(findings)
         self._scope = scope
+        self._finds_all = finds_all  # sets can be tested when they are found: none is chosen among others
 
     def conditions(self, node: expressions.Expression | None) -> tuple[algebra.Predicate, ...]:
         """What must hold, one by one; a part that is about no event is reported."""
@@ -59,14 +63,12 @@ class EpnConditions(ConditionLowering):
 
     def _check_calls(self, condition: algebra.Predicate, span: Span) -> None:
         """Report functions of several events that are left in a condition."""
-        for call in open_calls(condition)[:1]:
+        for call in [] if self._finds_all else algebra.calls_of_several(condition)[:1]:
             hint = (
-                f"let the pattern derive value = {call.function}(…), and test it in another: any(P p[p.value > 3])"
-                if isinstance(call.function, UserFunction)
-                else "abs, min and max of several events stand alone on one side: abs(a.x - b.x) < 2; "
-                "others read one event"
+                "sequence and all with the policies cardinality unrestricted, repeated every and consumption reuse "
+                f"can; else derive value = {_spelling(call)}(…), and test it in another pattern: any(P p[p.value > 3])"
             )
-            message = f"{_spelling(call)} of several events cannot be calculated with here"
+            message = f"{_spelling(call)} reads several events, which is not possible with these policies"
             self.findings.error("function-of-several", message, span, hint)
 
     def own_value(self, node: expressions.Expression) -> Typed | None:

@@ -68,17 +68,8 @@ def unfolded(comparison: Comparison) -> Predicate:
     return _greatest(opposites, MIRRORED[operator], Negative(right))
 
 
-def open_calls(predicate: Predicate) -> list[Call]:
-    """The functions of several events that are left in a condition."""
-    return [node for node in predicate.walk() if isinstance(node, Expression) and _is_call_of_several(node)]  # type: ignore[misc]
-
-
 def _is_open(value: Expression) -> bool:
     return isinstance(value, Call) and value.function in ("ABS", "LEAST", "GREATEST") and len(variables_of(value)) > 1
-
-
-def _is_call_of_several(node: Expression) -> bool:
-    return isinstance(node, Call) and len(variables_of(node)) > 1
 
 
 def _number(value: Expression) -> Expression:

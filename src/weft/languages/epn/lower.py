@@ -80,9 +80,11 @@ class _PatternLowering:
         """The pattern in the algebra, None when it is so wrong that it cannot be built; that has been reported."""
         kind = self._kind()
         where = self._clause(syntax.Where)
-        assertion = EpnConditions(self._scope, self._findings).conditions(where.condition if where else None)
-        context = ContextLowering(self._scope, self._time_unit, self._findings).lower(self._context, kind)
         settings = lower_policies(self._clause(syntax.Policies), self._scope.participants, self._findings)
+        finds_all = kind in ("sequence", "all") and settings.finds_all(self._scope.participants)
+        conditions = EpnConditions(self._scope, self._findings, finds_all=finds_all)
+        assertion = conditions.conditions(where.condition if where else None)
+        context = ContextLowering(self._scope, self._time_unit, self._findings).lower(self._context, kind)
         participants = self._participants(settings)
         fields = self._fields(kind == "absence")
         if len(participants) < len(self._node.participants):

@@ -49,6 +49,11 @@ class Settings:
         own = self.of_variable.get(variable or "", {})
         return own.get(policy) or self.chosen.get(policy) or DEFAULTS[policy]
 
+    def finds_all(self, variables: Iterable[str]) -> bool:
+        """Whether every set is found, whatever other sets there are."""
+        chooses = any(self.value(policy, name) != DEFAULTS[policy] for policy in OF_PARTICIPANTS for name in variables)
+        return not chooses and self.value("cardinality") is Cardinality.UNRESTRICTED
+
 
 def lower_policies(clause: syntax.Policies | None, variables: Iterable[str], findings: Findings) -> Settings:
     """The settings of a clause; what is unknown, or set twice, is reported."""

@@ -101,18 +101,22 @@ def shown_column(expression: Expression, batch: EventBatch) -> Column:
 
 
 def evaluate(expression: Expression, batch: EventBatch, read: Callable[[Column], Vector] | None = None) -> Vector:
-    """The values of an expression for the events of a batch; `read` gives those of an attribute."""
+    """The values of an expression for the events of a batch; `read` gives those of an attribute.
+
+    What is calculated of an integer is exact, also where it stands among floats.
+    """
+    exactly = read or attribute_by_kind
     match expression:
         case Literal(value):
             return _literal(value)
         case Attribute(name, None):
             return (read or attribute)(batch.columns.get(name, Column()))
         case Negative(operand):
-            return arithmetic("-", _literal(0), evaluate(operand, batch, read))
+            return arithmetic("-", _literal(0), evaluate(operand, batch, exactly))
         case Arithmetic(symbol, left, right):
-            return arithmetic(symbol, evaluate(left, batch, read), evaluate(right, batch, read))
+            return arithmetic(symbol, evaluate(left, batch, exactly), evaluate(right, batch, exactly))
         case Call(function, operands, tick):
-            values = [evaluate(operand, batch, read) for operand in operands]
+            values = [evaluate(operand, batch, exactly) for operand in operands]
             return call_user(function, values) if isinstance(function, UserFunction) else call(function, values, tick)
     raise TypeError(f"not an expression over the event at hand: {expression!r}")
 

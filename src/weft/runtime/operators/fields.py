@@ -20,7 +20,7 @@ class Fields:
     """The output fields of one query: what they read, and their values."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
-        self._fields = [(field.name, field.value.transform(_by_column)) for field in fields]
+        self._fields = [(field.name, field.value.transform(by_column)) for field in fields]
         parts = [part for field in fields for part in field.value.walk()]
         self.read = sorted({(part.variable or "", part.name) for part in parts if isinstance(part, Attribute)})
         self.elapsed = list(dict.fromkeys(part for part in parts if isinstance(part, Elapsed)))
@@ -45,7 +45,7 @@ def column_name(part: Attribute | Elapsed) -> str:
     return f"{part.variable}\0{part.name}" if isinstance(part, Attribute) else repr(part)
 
 
-def _by_column(node: Node) -> Node:
+def by_column(node: Node) -> Node:
     """Rewrites attributes of variables and times to attributes of the current match."""
     match node:
         case Attribute() | Elapsed():

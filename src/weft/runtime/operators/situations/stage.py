@@ -23,6 +23,7 @@ from weft.runtime.operators.fields import Fields
 from weft.runtime.operators.occurrence_store import Columns
 from weft.runtime.operators.situations.members import Members
 from weft.runtime.operators.situations.memory import Memory
+from weft.runtime.operators.situations.residual import SetFilter
 from weft.runtime.operators.situations.tables import SituationTables
 from weft.runtime.store.pages import Pages
 
@@ -54,6 +55,7 @@ class Stage:
         shown = Fields(query.fields).attributes
         for name in shown:
             columns.number(name)
+        self._keeps = SetFilter(search.residual, situation.variables, columns) if search.residual else None
         self.members = Members(columns, self.tables.code, shown)
         self.is_absence = situation.kind == "absence"
         # Of a key that was seen, windows without any event of it are absences.
@@ -137,13 +139,15 @@ class Stage:
         memory, arena = self.memory, self.members.arena
         memory.m[participants.ARRIVED] = 0
         facts = arena.facts()
+        only_count = counting and self._keeps is None
         while True:
             status = select.advance_situation(
-                memory.m, facts.room, facts.machine, arriving, self._out, counting, INTERRUPT_CHECK_EVERY
+                memory.m, facts.room, facts.machine, arriving, self._out, only_count, INTERRUPT_CHECK_EVERY
             )
             found, memory.m[participants.FOUND] = int(memory.m[participants.FOUND]), 0
             if found:
-                yield self._out[: 0 if counting else found * self._width].reshape(found, -1)
+                sets = self._out[: 0 if only_count else found * self._width].reshape(found, -1)
+                yield sets if self._keeps is None else sets[self._keeps(self.members, sets)]
             if status == found_sets.DONE:
                 return
             if status == found_sets.GROW:
