@@ -78,7 +78,7 @@ def compiling_told() -> Iterator[None]:
     """Say on stderr that kernels are being compiled, when that takes a while."""
     from weft.kernels.compiling import when_compiling
 
-    text = "compiling weft's kernels for this machine: this happens once, and takes up to a minute"
+    text = "compiling kernels, up to a minute; each is compiled once on a machine (`weft warm` compiles all)"
     end = when_compiling(lambda: say(text, err=True))
     try:
         yield
