@@ -29,6 +29,7 @@ def classes_in(modules: Iterable[ModuleType]) -> dict[str, type]:
     }
 
 
+@cache
 def _name(kind: type) -> str:
     return f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
 
@@ -42,50 +43,57 @@ def to_plain(value: object) -> Plain:
     """Convert a value to plain data. Tuples become lists and keys of dicts texts; a class is identified by module and
     name.
     """
+    return _plain(value)
+
+
+def _plain(value: object) -> Plain:
+    if value is None or type(value) in (str, int, bool, float):
+        return value
     if isinstance(value, Enum):
         return {_ONE: _name(type(value)), "name": value.name}
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Decimal):
         return {_DECIMAL: str(value)}
     if isinstance(value, tuple) and _is_named_tuple(type(value)):
         named = zip(type(value)._fields, value, strict=True)  # type: ignore[attr-defined] # its fields
-        return {_CLASS: _name(type(value)), **{name: to_plain(part) for name, part in named}}
+        return {_CLASS: _name(type(value)), **{name: _plain(part) for name, part in named}}
     if isinstance(value, tuple):
-        return [to_plain(item) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, frozenset):
-        return {_SET: sorted((to_plain(item) for item in value), key=repr)}
+        return {_SET: sorted((_plain(item) for item in value), key=repr)}
     if isinstance(value, dict):
-        return {_MAP: {name: to_plain(part) for name, part in value.items()}}
+        return {_MAP: {name: _plain(part) for name, part in value.items()}}
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"a {type(value).__name__} cannot be stored")
-    parts = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if _is_stored(field)}
+    stored = (field.name for field in _given_fields(type(value)) if field.metadata.get("stored", True))
+    parts = {name: _plain(getattr(value, name)) for name in stored}
     return {_CLASS: _name(type(value)), **parts}
-
-
-def _is_stored(field: Field[Any]) -> bool:
-    return field.init and field.metadata.get("stored", True)
 
 
 @deep
 def from_plain(plain: Plain, classes: Classes) -> Any:
     """The value that was made into plain data. A field that is not there has its default."""
+    return _value(plain, classes)
+
+
+def _value(plain: Plain, classes: Classes) -> Any:
     if isinstance(plain, list):
-        return tuple(from_plain(item, classes) for item in plain)
+        return tuple(_value(item, classes) for item in plain)
     if not isinstance(plain, dict):
         return plain
     if _DECIMAL in plain:
         return Decimal(plain[_DECIMAL])
     if _SET in plain:
-        return frozenset(from_plain(item, classes) for item in plain[_SET])
+        return frozenset(_value(item, classes) for item in plain[_SET])
     if plain.keys() == {_MAP}:
-        return {name: from_plain(part, classes) for name, part in plain[_MAP].items()}
+        return {name: _value(part, classes) for name, part in plain[_MAP].items()}
     kind = classes.get(plain.get(_ONE) or plain.get(_CLASS, ""))
     try:
         if kind is not None and _ONE in plain:
             return kind[plain["name"]]  # type: ignore[index] # an enumeration
         if kind is not None:
-            return kind(**{name: from_plain(part, classes) for name, part in plain.items() if name != _CLASS})
+            return kind(**{name: _value(part, classes) for name, part in plain.items() if name != _CLASS})
     except (TypeError, ValueError, KeyError):
         pass
     raise UsageError("a saved query cannot be read by this version of weft: it was made by a newer one, or is damaged")
@@ -95,21 +103,33 @@ def from_plain(plain: Plain, classes: Classes) -> Any:
 def canonical_text(value: object) -> str:
     """A text that is the same for equal values, in every version that knows them: a field that has its default is left
     out, so that a field which a later version adds changes nothing."""
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    if value is None or type(value) in (str, int, bool, float):
+        return repr(value)
     match value:
         case Enum():
             return f"{_name(type(value))}.{value.name}"
         case frozenset():
-            return f"set{sorted(map(canonical_text, value))}"
+            return f"set{sorted(map(_text, value))}"
         case dict():
-            return f"map{sorted((str(name), canonical_text(part)) for name, part in value.items())}"
+            return f"map{sorted((str(name), _text(part)) for name, part in value.items())}"
         case tuple() | list():
-            return f"[{', '.join(map(canonical_text, value))}]"
+            return f"[{', '.join(map(_text, value))}]"
     if is_dataclass(value) and not isinstance(value, type):
-        given = ((field.name, getattr(value, field.name)) for field in fields(value) if field.init and field.compare)
+        given = ((field.name, getattr(value, field.name)) for field in _given_fields(type(value)) if field.compare)
         defaults = _defaults(type(value))
-        parts = [f"{name}={canonical_text(own)}" for name, own in given if not _is_default(own, name, defaults)]
+        parts = [f"{name}={_text(own)}" for name, own in given if not _is_default(own, name, defaults)]
         return f"{_name(type(value))}({', '.join(parts)})"
     return repr(value)
+
+
+@cache
+def _given_fields(kind: type) -> tuple[Field[Any], ...]:
+    """The fields with which a value of a class is made."""
+    return tuple(field for field in fields(kind) if field.init)
 
 
 @cache

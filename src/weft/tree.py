@@ -7,6 +7,8 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator, contextmanager
+from functools import cache
+from operator import attrgetter
 from threading import Lock
 from typing import Self
 
@@ -50,6 +52,13 @@ class _Deep(ContextDecorator):
 deep = _Deep(calls=10_000)
 
 
+@cache
+def _reader_of(kind: type) -> Callable[[object], tuple[object, ...]]:
+    """What reads the fields of a class of nodes: all at once, which is quicker than one by one."""
+    names = tuple(field.name for field in dataclasses.fields(kind))
+    return attrgetter(*names) if len(names) > 1 else lambda node: tuple(getattr(node, name) for name in names)
+
+
 @dataclasses.dataclass(frozen=True)
 class Node:
     """An immutable, hashable tree node. Children are the fields that hold nodes or tuples of nodes."""
@@ -57,8 +66,7 @@ class Node:
     def children(self) -> list[Node]:
         """The direct children, in field order."""
         found: list[Node] = []
-        for name in self.__dataclass_fields__:
-            value = getattr(self, name)
+        for value in _reader_of(type(self))(self):
             if isinstance(value, Node):
                 found.append(value)
             elif isinstance(value, tuple):
