@@ -1,7 +1,7 @@
 """What operators of sequences and unions take here, as prices: fitted to random patterns over random rates, as written.
 
-`weft.plan.brackets` chooses by these prices the form in which a rewritten query runs. The rows say what was fitted
-beside what it uses, and how far what it expects lies from what was measured.
+`weft.optimizer.join_order` chooses by these prices the form in which a rewritten query runs. The rows say what was
+fitted beside what it uses, and how far what it expects lies from what was measured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.next import program_of
 import weft
 from weft.algebra.composites import Composite, CompositeEvent, CompositeSequence, CompositeUnion
 from weft.optimizer.cost import Costs
-from weft.plan.brackets import PRICES, Prices, amounts_of
+from weft.optimizer.join_order import PRICES, Prices, amounts_of
 from weft.plan.planner import plan
 from weft.runtime.reading.order import read_events
 

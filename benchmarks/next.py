@@ -21,8 +21,8 @@ from weft.algebra.composites import Composite, CompositeEvent, CompositeQuery, C
 from weft.optimizer.chains import Shape
 from weft.optimizer.cost import Costs, profiles
 from weft.optimizer.cost.brackets import best_brackets, plain_brackets
+from weft.optimizer.join_order import PRICES, work_of
 from weft.optimizer.pipeline import optimize
-from weft.plan.brackets import PRICES, work_of
 from weft.plan.operators import JoinOp, Plan
 from weft.plan.planner import plan
 from weft.runtime.data.events import EventBatch

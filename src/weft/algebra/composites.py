@@ -14,7 +14,7 @@ bound to the variable, and is missing when there is none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 from typing import Literal as OneOf
@@ -29,7 +29,6 @@ Conditions = tuple[Predicate, ...]
 SequencePick = OneOf["each", "first", "next"]
 RepeatPick = OneOf["each", "longest", "next"]
 When = OneOf["before", "between", "during"]
-Brackets = str | tuple["Brackets", ...]  # a variable, or brackets around parts
 
 
 class Composite(Node):
@@ -242,16 +241,15 @@ class Field(Node):
 class CompositeQuery(Definition):
     """A named pattern and the output fields of its matches: one match for each different binding of variables.
 
-    `order` are the variables as they were written, where the pattern was rewritten, and `brackets` how they were put
-    into brackets then: this says nothing of its matches. With `all_fields`, the output event also has every attribute
-    of every event of a match, as `variable.attribute`, but not types and times. What an event lacks is left out.
+    `order` are the variables as they were written, where the pattern was rewritten: this says nothing of its matches.
+    With `all_fields`, the output event also has every attribute of every event of a match, as `variable.attribute`, but
+    not types and times. What an event lacks is left out.
     """
 
     shares_state: ClassVar[str | None] = "equal parts of patterns are kept once"
     pattern: Composite
     fields: tuple[Field, ...] = ()
     order: tuple[str, ...] = ()
-    brackets: Brackets = field(default=(), compare=False, repr=False)
     all_fields: bool = False
 
     def __post_init__(self) -> None:

@@ -52,7 +52,7 @@ def _require(holds: bool, rule: str, what: str) -> None:
 
 
 _GIVEN = {field.name for kind in get_args(AnyQuery) for field in fields(kind)} - {
-    *("pattern", "situation", "lookbacks", "order", "brackets", "spans")
+    *("pattern", "situation", "lookbacks", "order", "spans")
 }
 
 

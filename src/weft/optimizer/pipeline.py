@@ -20,6 +20,7 @@ from weft.optimizer.cost.lookbacks import MOST_ORDERED, best_order, rule_work
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.ranks import ConditionRanks
 from weft.optimizer.invariants import check_query
+from weft.optimizer.join_order import choose_join_order
 from weft.optimizer.prefixes import share_prefixes
 from weft.optimizer.rules.drop_always_where import drop_always_where
 from weft.optimizer.rules.flatten_predicate import flatten_predicate
@@ -38,7 +39,6 @@ from weft.optimizer.rules.spread_key import spread_key
 from weft.optimizer.sharing import keep_shared
 from weft.optimizer.splits import late_work, quick_split, split_inequalities
 from weft.optimizer.trace import Inequality, QueryTrace, Rewrite, Trace
-from weft.optimizer.written import brackets_of
 from weft.statistics import Statistics
 from weft.tree import Node, deep
 
@@ -58,6 +58,7 @@ REGULAR_RULES: tuple[Rewriting, ...] = (
 RULES: Mapping[type[AnyQuery], tuple[Callable[..., object], ...]] = {
     Query: (*REGULAR_RULES, order_conditions),
     # For each operator, operands first; a sequence is rebracketed after its key is spread and conditions are lifted.
+    # Forms are found by the documents' costs; `join_order.py` then takes the one that runs fastest.
     CompositeQuery: (
         spread_key,
         lift_plain_conditions,
@@ -110,7 +111,8 @@ def trace(program: Program, statistics: Statistics | None = None, *, grows: bool
     costs = Costs(resolve_statistics(program, statistics))
     read = {type_ for query in program.queries for type_ in query.reads}
     traced = [_optimized(query, costs, not grows and query.defines not in read) for query in program.queries]
-    traced = share_prefixes(keep_shared(traced, costs), costs.statistics)
+    traced = choose_join_order(keep_shared(traced, costs), costs)
+    traced = share_prefixes(traced, costs.statistics)
     rewritten = replace(program, queries=tuple(one.query for one in traced))
     return Trace(rewritten, tuple(traced), costs.statistics, tuple(costs.remarks))
 
@@ -162,8 +164,7 @@ def _composite(query: CompositeQuery, costs: Costs) -> QueryTrace:
     choice = choose(query.pattern, costs)
     after, cost = query, before
     if choice.pattern != query.pattern:
-        brackets = brackets_of(query.pattern)
-        after = replace(query, pattern=choice.pattern, order=query.variables, brackets=brackets)
+        after = replace(query, pattern=choice.pattern, order=query.variables)
         check_query(query, after, "the chooser")
         cost = costs.total(choice.pattern)
     return QueryTrace(query, after, before, cost, choice.rewrites, choice.refusals, choice.inequalities)

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.algebra.composites import Brackets, Composite, CompositeEvent
+from weft.algebra.composites import Composite, CompositeEvent
 from weft.optimizer.chains import Shape, leaves_of
 
+Brackets = str | tuple["Brackets", ...]  # a variable, or brackets around parts
 Stretch = tuple[int, int]  # of the variables as they were written, the first and the last
 
 
-def brackets_of(pattern: Composite) -> Brackets:
+def _brackets_of(pattern: Composite) -> Brackets:
     """The brackets of a pattern: the variable of a source, or those of the operands that it binds the variables of."""
     if isinstance(pattern, CompositeEvent):
         return pattern.variable
     operands = [child for child in pattern.children() if isinstance(child, Composite)]
-    bound = [brackets_of(operand) for operand in operands if set(operand.variables) <= set(pattern.variables)]
+    bound = [_brackets_of(operand) for operand in operands if set(operand.variables) <= set(pattern.variables)]
     return bound[0] if len(bound) == 1 else tuple(bound)
 
 
 class Written:
     """The parts of a pattern as it was written."""
 
-    def __init__(self, brackets: Brackets) -> None:
+    def __init__(self, pattern: Composite) -> None:
         self._places: dict[str, int] = {}
         self._inside: dict[Stretch, tuple[Stretch, ...]] = {}
-        self._note(brackets)
+        self._note(_brackets_of(pattern))
 
     def _note(self, part: Brackets) -> Stretch:
         if isinstance(part, str):

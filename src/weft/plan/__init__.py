@@ -5,10 +5,9 @@ into *layers*, each after those that feed it, and creates their operators (`oper
 situations with their search, rules. `weft explain --stage plan` prints the result.
 
 Sequences of single events connected only by equal keys are keyed chains (`chains.py`), one operator; other composite
-patterns are joined occurrence by occurrence (`graph.py`). Where a sequence or union was rewritten, `brackets.py` may
-choose another form by calibrated costs (`weft bench brackets`). For situations, `search.py` derives steps and blocks
-from the dependencies between slots. `row_patterns/` compiles a row pattern to states with transitions in order of
-preference; loops, PERMUTE and anchors are resolved there.
+patterns are joined occurrence by occurrence (`graph.py`), in the order that the optimiser chose. For situations,
+`search.py` derives steps and blocks from the dependencies between slots. `row_patterns/` compiles a row pattern to
+states with transitions in order of preference; loops, PERMUTE and anchors are resolved there.
 
 `partitioning/` has one file for each split strategy, which returns a `Split` or the reason why it does not apply;
 `choice.py` compares the estimated loads. `parallel/` has Step's rates and tasks, from which `--lanes auto` follows.

@@ -1,7 +1,6 @@
-"""Keyed chains as one operator: single events with equal keys, each the next of its kind after the previous one.
+"""Keyed chains as one operator: a partial match of a key is decided by the next event with that key.
 
-This is EQL's sequence where only key equalities connect the events: a partial match of a key is then decided by the
-next event with that key, so no two occurrences have to be compared.
+So no two occurrences have to be compared.
 """
 
 from __future__ import annotations
@@ -9,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from weft.algebra.analysis.spans import Span, least, span_of
-from weft.algebra.composites import Composite, CompositeEvent, CompositeSequence, Conditions, Without
-from weft.algebra.predicates import And, Attribute, Comparison, Predicate
-from weft.algebra.terms import conjuncts
+from weft.algebra.analysis.keyed_chains import chain_parts
+from weft.algebra.analysis.spans import Span
+from weft.algebra.composites import Composite, CompositeEvent, CompositeSequence
+from weft.algebra.predicates import And, Predicate
 from weft.plan.graph import Graph
-from weft.plan.one_event import own_predicate, source_predicates
+from weft.plan.one_event import source_predicates
 from weft.tree import Node
-
-MOST_STEPS = 30  # an event has two bits for each, and one more
 
 
 @dataclass(frozen=True)
@@ -65,61 +62,12 @@ def _sequences_in(graph: Graph, number: int) -> Iterator[int]:
 
 def chain_of(pattern: Composite) -> KeyedChain | None:
     """The chain that a pattern is, or None."""
-    if isinstance(pattern, Without):
-        return _without(pattern)
-    follows: list[CompositeSequence] = []
-    while isinstance(pattern, CompositeSequence):
-        follows.insert(0, pattern)
-        pattern = pattern.left
-    if not follows or len(follows) >= MOST_STEPS or not isinstance(pattern, CompositeEvent):
+    parts = chain_parts(pattern)
+    if parts is None:
         return None
-    takes, rest = source_predicates(pattern)
-    keys = {_key_of(follow.among, follow.right) for follow in follows}
-    steps = [_step_of(follow) for follow in follows]
-    if rest or None in keys or len(keys) > 1 or None in steps:
-        return None
-    (key,) = keys
-    return KeyedChain(key or (), (ChainStep(takes, And(())), *(step for step in steps if step is not None)))
+    steps = (ChainStep(_taken(event.source), And(event.needed), event.within) for event in parts.events)
+    return KeyedChain(parts.key, tuple(steps), None if parts.unwanted is None else _taken(parts.unwanted))
 
 
-def _without(pattern: Without) -> KeyedChain | None:
-    """A chain of two events with an unwanted one between them."""
-    chain, unwanted = chain_of(pattern.pattern), pattern.unwanted
-    if chain is None or len(chain.steps) > 2 or chain.unwanted or pattern.when != "between":
-        return None
-    if not isinstance(unwanted, CompositeEvent) or _key_of(pattern.where, unwanted) != chain.key:
-        return None
-    takes, rest = source_predicates(unwanted)
-    return None if rest else replace(chain, unwanted=takes)
-
-
-def _key_of(conditions: Conditions, right: Composite) -> tuple[str, ...] | None:
-    """Return the attributes in which an event equals those before it, or None if it has further conditions."""
-    names: set[str] = set()
-    for test in conjuncts(conditions):
-        match test:
-            case Comparison("=", Attribute(name, one), Attribute(same, other)) if name == same:
-                if (one in right.variables) == (other in right.variables):
-                    return None
-                names.add(name)
-            case _:
-                return None
-    return tuple(sorted(names))
-
-
-def _step_of(follow: CompositeSequence) -> ChainStep | None:
-    """The step with which a sequence ends, or None if it asks for more than a step can."""
-    if follow.pick != "next" or not isinstance(follow.right, CompositeEvent):
-        return None
-    takes, rest = source_predicates(follow.right)
-    needed: list[Predicate] = []
-    within: Span = None
-    for test in conjuncts(follow.where):
-        own, span = own_predicate(follow.right, test), span_of(test, follow)
-        if own is not None:
-            needed.append(own)
-        elif span is not None and isinstance(test, Comparison) and test.operator != "=":
-            within = least(within, span)
-        else:
-            return None
-    return None if rest else ChainStep(takes, And(tuple(needed)), within)
+def _taken(source: CompositeEvent) -> Predicate:
+    return source_predicates(source)[0]

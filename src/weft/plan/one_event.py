@@ -1,44 +1,12 @@
-"""Conditions that read one event only: as predicates on the current event, which the classifier works out."""
+"""What the classifier is asked of the events that a composite pattern is made of."""
 
 from __future__ import annotations
 
-import re
-
-from weft.algebra.composites import Composite, CompositeEvent
-from weft.algebra.predicates import (
-    Always,
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Expression,
-    In,
-    Like,
-    Literal,
-    Negative,
-    Not,
-    Or,
-    Predicate,
-    RegexMatch,
-)
-from weft.algebra.terms import Contains, conjuncts
+from weft.algebra.analysis.one_event import at_hand, is_of_one_event
+from weft.algebra.composites import CompositeEvent
+from weft.algebra.predicates import And, Predicate
+from weft.algebra.terms import conjuncts
 from weft.plan.atoms import IsType
-
-_OF_ONE_EVENT = (
-    Always,
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Contains,
-    In,
-    Like,
-    Literal,
-    RegexMatch,
-    Negative,
-    Not,
-    Or,
-)
 
 
 def source_predicates(source: CompositeEvent) -> tuple[Predicate, tuple[Predicate, ...]]:
@@ -47,42 +15,3 @@ def source_predicates(source: CompositeEvent) -> tuple[Predicate, tuple[Predicat
     easy = [part for part in parts if is_of_one_event(part)]
     rest = tuple(part for part in parts if not is_of_one_event(part))
     return And((IsType(source.type), *map(at_hand, easy))), rest
-
-
-def own_predicate(operand: Composite, test: Predicate) -> Predicate | None:
-    """A test that reads nothing but the event of an operand, as a predicate on the current event."""
-    if not isinstance(operand, CompositeEvent) or not is_of_one_event(test) or _variables(test) != {operand.variable}:
-        return None
-    return at_hand(test)
-
-
-def _variables(predicate: Predicate) -> set[str | None]:
-    return {node.variable for node in predicate.walk() if isinstance(node, Attribute)}
-
-
-def is_of_one_event(predicate: Predicate) -> bool:
-    """Whether the classifier can answer a condition of a composite pattern."""
-    for node in predicate.walk():
-        if not isinstance(node, _OF_ONE_EVENT):
-            return False
-        if isinstance(node, Contains) and not (isinstance(node.operand, Attribute) and _is_text(node.part)):
-            return False
-    return True
-
-
-def _is_text(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and isinstance(expression.value, str)
-
-
-def at_hand(predicate: Predicate) -> Predicate:
-    """A condition on a variable as one on the current event."""
-
-    def rewrite(node: object) -> object:
-        match node:
-            case Attribute(name):
-                return Attribute(name)
-            case Contains(operand, Literal(part)):
-                return RegexMatch(operand, re.escape(str(part)))
-        return node
-
-    return predicate.transform(rewrite)  # type: ignore[arg-type, return-value]

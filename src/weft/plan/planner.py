@@ -8,7 +8,6 @@ from functools import cache
 from weft.algebra.analysis.feeding import feeders
 from weft.algebra.query import AnyQuery, Program
 from weft.optimizer.cost import Costs, resolve_statistics
-from weft.plan.brackets import choose_join_order, shared_signatures
 from weft.plan.layers import Layering
 from weft.plan.operators import Layer, NodeLoad, Plan
 from weft.plan.partitioning.choice import share_out
@@ -43,15 +42,12 @@ def plan(
     needed = [seen_types([query], fed=bool(makers)) for query, makers in zip(queries, fed_by, strict=True)]
     costs = cache(lambda: Costs(resolve_statistics(program, statistics)))
     if is_placed(strategy):
-        shared = shared_signatures(queries, costs)
         capacities = capacities_of(strategy) or (1.0,) * lanes
-        chosen = staged([choose_join_order(query, costs, shared) for query in queries], fed_by, costs(), capacities)
+        chosen = staged(queries, fed_by, costs(), capacities)
         return _made(program, chosen.layers, chosen.lanes, needed, tuple(map(NodeLoad, chosen.loads, capacities)))
     groups = share_out(queries, fed_by, strategy, costs, lanes)
     split_of = {number: group.split for group in groups for number in group.queries}
-    rewritten = [split_of[number].rewritten(query) for number, query in enumerate(queries)]
-    shared = shared_signatures(rewritten, costs)
-    run = [choose_join_order(query, costs, shared) for query in rewritten]
+    run = [split_of[number].rewritten(query) for number, query in enumerate(queries)]
     return _made(
         program, Layering(run, running, first).layers(), [group.numbered_from(first) for group in groups], needed
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from weft.algebra.analysis.one_event import at_hand, is_of_one_event
 from weft.algebra.composites import (
     After,
     Composite,
@@ -32,7 +33,7 @@ from weft.algebra.situations import SituationQuery
 from weft.algebra.terms import conjuncts
 from weft.plan.atoms import IsType
 from weft.plan.keys import Key, key_of
-from weft.plan.one_event import at_hand, is_of_one_event, source_predicates
+from weft.plan.one_event import source_predicates
 from weft.plan.properties import Family
 
 STARTS = -1  # among what may come before a leaf: nothing need

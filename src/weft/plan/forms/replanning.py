@@ -18,10 +18,10 @@ from weft.algebra.rules import Rule
 from weft.algebra.situations import SituationQuery
 from weft.optimizer.cost.known import resolve_statistics
 from weft.optimizer.cost.model import Costs
+from weft.optimizer.join_order import work_of
 from weft.optimizer.pipeline import Choices, trace
 from weft.optimizer.rules.split_sequence import splits_of
 from weft.optimizer.trace import Inequality, Trace
-from weft.plan.brackets import choose_join_order, work_of
 from weft.plan.operators import Plan
 from weft.plan.partitioning.reach import Reach, reach_of_query
 from weft.plan.planner import plan
@@ -128,7 +128,7 @@ class CostReplanner:
         """Return what changes by measured statistics, or None while all forms rest on comparisons that still hold."""
         known = self._completed(found)
         if self._inequalities is None:
-            self._inequalities = self._rests_on(running)
+            self._inequalities = self._rests_on()
         costs = Costs(resolve_statistics(self.program, known))
         broken = [
             number
@@ -180,18 +180,15 @@ class CostReplanner:
             self._against = {number: reason for number, reason in reasons.items() if reason is not None}
         return self._against
 
-    def _rests_on(self, running: Mapping[int, AnyQuery]) -> dict[int, tuple[Inequality, ...]]:
+    def _rests_on(self) -> dict[int, tuple[Inequality, ...]]:
         """What the forms that run rest on, by number of the query."""
         composite = self._composite
         kinds = [number in composite for number in self.written]
         traced = {kind: self._traced(self._by.composite if kind else self._by.other).queries for kind in set(kinds)}
-        rests: dict[int, tuple[Inequality, ...]] = {}
-        for place, (number, kind) in enumerate(zip(self.written, kinds, strict=True)):
-            one, now = traced[kind][place], running[number]
-            form, rests[number] = one.query, one.inequalities
-            if isinstance(form, CompositeQuery) and isinstance(now, CompositeQuery) and form.pattern != now.pattern:
-                rests[number] += (_join_order_holds(now, form),)
-        return rests
+        return {
+            number: traced[kind][place].inequalities
+            for place, (number, kind) in enumerate(zip(self.written, kinds, strict=True))
+        }
 
     def _turn(self, forms: Mapping[int, AnyQuery], running: Mapping[int, AnyQuery], change: Replanning) -> None:
         """Let queries go on in other forms, with all that is kept."""
@@ -209,10 +206,10 @@ class CostReplanner:
         """Composite queries go over to other forms together, since they share operators, if all cost less then."""
         numbers = sorted(self._composite - self._staying.keys())
         now = [running[number] for number in numbers]
-        planned = [choose_join_order(forms[number], lambda: costs) for number in numbers]
+        planned = [forms[number] for number in numbers]
         if all(work(now, costs) <= GAIN * work(planned, costs) for work in (_total, _taken)):
             return None
-        new = Program("", tuple(forms[number] for number in numbers), time_unit=self._unit)
+        new = Program("", tuple(planned), time_unit=self._unit)
         longest = max(_bound(self.written[number]) or 0 for number in numbers)
         return Exchange(tuple(numbers), new, longest, known)
 
@@ -263,9 +260,3 @@ def _total(queries: Collection[AnyQuery], costs: Costs) -> float:
 def _taken(queries: Collection[AnyQuery], costs: Costs) -> float:
     """What the sequences of queries take here."""
     return work_of([query.pattern for query in composites_in(queries)], costs)
-
-
-def _join_order_holds(now: CompositeQuery, form: CompositeQuery) -> Inequality:
-    """That a query takes no more in the brackets that run than in those that the optimiser chose."""
-    runs, chosen = [now.pattern], [form.pattern]
-    return Inequality("as_run", lambda costs: work_of(runs, costs), lambda costs: work_of(chosen, costs))

@@ -152,4 +152,4 @@ def _stages(placement: Placement) -> list[int]:
 def named_apart(query: AnyQuery, number: int, pattern: Composite) -> CompositeQuery:
     """A part of a query as a query, which shows nothing."""
     assert isinstance(query, CompositeQuery)
-    return replace(query, name=f"{query.name}/{number}", pattern=pattern, fields=(), order=(), brackets=())
+    return replace(query, name=f"{query.name}/{number}", pattern=pattern, fields=(), order=())

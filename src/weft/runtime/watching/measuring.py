@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
+from weft.algebra.analysis.one_event import at_hand, is_of_one_event
 from weft.algebra.predicates import And, Predicate
 from weft.algebra.query import Program
 from weft.optimizer.atoms import conditions_of
 from weft.plan.atoms import IsType
-from weft.plan.one_event import at_hand, is_of_one_event
 from weft.runtime.classify.classifier import Classifier
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch

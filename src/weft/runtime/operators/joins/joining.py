@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from weft.algebra.analysis.one_event import own_predicate
 from weft.algebra.analysis.spans import Span, is_implied, least, waiting_limit
 from weft.algebra.composites import Composite, CompositeRepeat, CompositeSequence, Lengths, Overlap, Without
 from weft.algebra.predicates import Predicate
@@ -14,7 +15,6 @@ from weft.algebra.terms import conjuncts
 from weft.kernels.joins import buckets, follow, iterate, joining, occurrences, overlap
 from weft.kernels.warming import compile_first
 from weft.plan.graph import source_types
-from weft.plan.one_event import own_predicate
 from weft.runtime.data.events import Int64s
 from weft.runtime.operators.joins.compile import key_columns, operands_of, start_view
 from weft.runtime.operators.joins.operators import ALL, NOTHING, Build, JoinNode, Running, Store

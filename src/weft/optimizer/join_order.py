@@ -1,16 +1,18 @@
-"""The form in which rewritten sequences and unions run: the one that the operators here take least time for.
+"""The join order of rewritten sequences and unions: the one that the operators here take least time for.
 
-The optimiser's model counts what operators look at. What they take here is mostly what they write: an occurrence of the
-left operand is stored, and joined, once, however many right ones there are. A chain by key writes matches only.
+The documents' model, by which other forms are found, counts what operators look at. What they take here is mostly what
+they write: an occurrence of the left operand is stored, and joined, once, however many right ones there are. A chain by
+key writes matches only.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
+from weft.algebra.analysis.keyed_chains import chain_parts
 from weft.algebra.analysis.renaming import signature
 from weft.algebra.composites import (
     Composite,
@@ -20,22 +22,22 @@ from weft.algebra.composites import (
     CompositeUnion,
     composites_in,
 )
-from weft.algebra.query import AnyQuery
-from weft.optimizer.chains import Shape, is_next, leaves_of
-from weft.optimizer.chains import chain_of as sequence_of
+from weft.optimizer.chains import Refusal, Shape, chain_of, is_next, leaves_of
 from weft.optimizer.chooser import depends_on_order, with_branches
 from weft.optimizer.cost import profiles
 from weft.optimizer.cost.brackets import MOST_SEARCHED
 from weft.optimizer.cost.model import Costs, Operators
 from weft.optimizer.cost.profiles import Profile
+from weft.optimizer.invariants import check_query
 from weft.optimizer.rules.rebracket_next import rebracket_next
 from weft.optimizer.rules.reorder_union import branches_of, reorder_union
 from weft.optimizer.rules.spread_key import spread_key
+from weft.optimizer.trace import Inequality, QueryTrace, Rewrite
 from weft.optimizer.written import Written
-from weft.plan.chains import chain_of
 from weft.tree import Node
 
 WORTH = 1.1  # how many times as much the written form must take for another: the model is not more exact than that
+AS_FAST = "the form that costs least takes the operators here as long"
 CHOICE = ""  # stands for the choice of events, of which there is one for all operators, among signatures
 
 
@@ -60,23 +62,47 @@ PRICES = Prices()
 Amounts = dict[str, float]  # in a second, of what has a price
 
 
-def choose_join_order(query: AnyQuery, costs: Callable[[], Costs], shared: frozenset[str] = frozenset()) -> AnyQuery:
-    """A query whose sequences and unions, where they were rewritten, have the form that runs fastest.
+def choose_join_order(traced: Sequence[QueryTrace], costs: Costs) -> list[QueryTrace]:
+    """The queries, of which those that were rewritten have the form that runs fastest.
 
-    Operators with a signature that is `shared` run anyway, for other queries.
+    Operators that several queries share run anyway, so that no one of these is charged for them.
     """
-    if not isinstance(query, CompositeQuery) or not query.order:
-        return query
-    pattern = _Choosing(costs(), shared, Written(query.brackets)).best(query.pattern)
-    return replace(query, pattern=pattern, brackets=())
+    shared = _shared_signatures(traced, costs)
+    return [_in_order(one, costs, shared) for one in traced]
 
 
-def shared_signatures(queries: Sequence[AnyQuery], costs: Callable[[], Costs]) -> frozenset[str]:
+def _in_order(one: QueryTrace, costs: Costs, shared: frozenset[str]) -> QueryTrace:
+    """One query in the form that runs fastest; without rewrites where that is the form in which it was written."""
+    written, query = one.written, one.query
+    if not isinstance(query, CompositeQuery) or not isinstance(written, CompositeQuery) or not query.order:
+        return one
+    choosing = _Choosing(costs, shared, Written(written.pattern))
+    pattern = choosing.best(query.pattern)
+    if pattern == query.pattern:
+        return one
+    found = replace(one, inequalities=(*one.inequalities, _runs_faster(pattern, query.pattern)))
+    if pattern == written.pattern:
+        refusals = (*one.refusals, Refusal(AS_FAST, parts=(written.pattern,)))
+        return replace(found, query=written, cost_after=one.cost_before, rewrites=(), refusals=refusals)
+    after = replace(query, pattern=pattern)
+    check_query(query, after, choose_join_order.__name__)
+    rewrites = (*one.rewrites, *choosing.rewrites)
+    return replace(found, query=after, cost_after=costs.total(pattern), rewrites=rewrites)
+
+
+def _runs_faster(chosen: Composite, other: Composite) -> Inequality:
+    """That a pattern takes no more time than the form that the documents' cost model prefers."""
+    return Inequality(
+        choose_join_order.__name__, lambda costs: work_of([chosen], costs), lambda costs: work_of([other], costs)
+    )
+
+
+def _shared_signatures(traced: Sequence[QueryTrace], costs: Costs) -> frozenset[str]:
     """The signatures of operators that several queries have, if any of these was rewritten."""
-    composite = composites_in(queries)
+    composite = composites_in([one.query for one in traced])
     if len(composite) < 2 or not any(query.order for query in composite):
         return frozenset()
-    uses = Counter(text for query in composite for text in costs().operators([query.pattern]))
+    uses = Counter(text for query in composite for text in costs.operators([query.pattern]))
     return frozenset({CHOICE, *(text for text, count in uses.items() if count > 1)})
 
 
@@ -112,7 +138,7 @@ class _Works:
         """Add the work of the operators below a node, by signature; a chain is one operator. Return the node's
         signature.
         """
-        chain = chain_of(node)
+        chain = chain_parts(node)
         inside = found if chain is None else {}
         children = [child for child in node.children() if isinstance(child, Composite)]
         below = [self.collect(child, inside) for child in children]
@@ -173,6 +199,7 @@ class _Choosing:
 
     def __init__(self, costs: Costs, shared: frozenset[str], written: Written) -> None:
         self._costs, self._shared, self._written = costs, shared, written
+        self.rewrites: list[Rewrite] = []
 
     def best(self, node: Composite) -> Composite:
         """The form that runs fastest, operands first; as it was written, where another one does not gain enough."""
@@ -182,18 +209,21 @@ class _Choosing:
             return self._union(node)
         if not is_next(node):
             return node.map_children(self._best_child)
-        sequence = sequence_of(node)
+        sequence = chain_of(node)
         if len(sequence.operands) == 1:
             return node.map_children(self._best_child)
         operands = tuple(self.best(operand) for operand in sequence.operands)
-        sequence = spread_key(sequence.with_operands(operands))
+        sequence = sequence.with_operands(operands)
+        given, sequence = rebracket_next(sequence, sequence.shape), spread_key(sequence)
+        given = self._noted("spread_key", given, rebracket_next(sequence, sequence.shape))
         if not 2 < len(operands) <= MOST_SEARCHED:
-            return rebracket_next(sequence, sequence.shape)
+            return given
         shapes = [sequence.shape, left_deep(len(operands)), self._quickest(node, operands)]
         written = self._written.shape(operands)
         if written is not None and sorted(leaves_of(written)) == list(leaves_of(written)):
             shapes.insert(0, written)
-        return self._least([rebracket_next(sequence, shape) for shape in dict.fromkeys(shapes)])
+        least = self._least([rebracket_next(sequence, shape) for shape in dict.fromkeys(shapes)])
+        return self._noted("rebracket_next", given, least)
 
     def _best_child(self, child: Node) -> Node:
         return self.best(child) if isinstance(child, Composite) else child
@@ -204,7 +234,14 @@ class _Choosing:
         written = self._written.shape(branches) if len(branches) <= MOST_SEARCHED else None
         if written is None:
             return whole
-        return self._least([cast(Composite, reorder_union(whole, written)), whole])
+        least = self._least([cast(Composite, reorder_union(whole, written)), whole])
+        return self._noted("reorder_union", whole, least)
+
+    def _noted(self, rule: str, before: Composite, after: Composite) -> Composite:
+        """Note what a rule made of a part, if it changed it, and return that."""
+        if before != after:
+            self.rewrites.append(Rewrite(rule, before, after, self._costs.total(before), self._costs.total(after)))
+        return after
 
     def _least(self, forms: Sequence[Composite]) -> Composite:
         """Of forms the one of least work; the first, unless what the other does instead takes less by enough."""
