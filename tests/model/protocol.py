@@ -14,7 +14,8 @@ most once; when a trigger is committed, exactly once those of its queries; and n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 FILES = 3  # of the log, which grows to that many
 PROCESSES = 2
@@ -26,8 +27,7 @@ Lanes = tuple[tuple[int, int], ...]  # each with the file that it begins with
 Matches = frozenset[tuple[int, int]]  # file and lane
 
 
-@dataclass(frozen=True)
-class Disk:
+class Disk(NamedTuple):
     """What survives. `states`: by lane and trigger the epoch of the writer, and how many files the lane has seen."""
 
     found: int = 0  # files in the log
@@ -43,8 +43,7 @@ class Disk:
         return next((own[2:] for own in self.states if own[:2] == (lane, trigger)), None)
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(NamedTuple):
     """What a process knows: nothing when it is dead."""
 
     step: str = "dead"
@@ -56,11 +55,10 @@ class Process:
     unwritten: tuple[int, ...] = ()  # lanes whose state is not written yet
 
 
-@dataclass(frozen=True)
-class World:
+class World(NamedTuple):
     """All there is at a moment."""
 
-    disk: Disk = field(default_factory=Disk)
+    disk: Disk = Disk()
     processes: tuple[Process, ...] = (Process(),) * PROCESSES
     deaths: int = 0
     changes: int = 0
@@ -89,45 +87,47 @@ def nexts(world: World, protocol: Protocol) -> Iterator[World]:
     """All worlds that can follow."""
     disk = world.disk
     if disk.found < FILES:
-        yield replace(world, disk=replace(disk, found=disk.found + 1))
+        yield world._replace(disk=disk._replace(found=disk.found + 1))
     for number, process in enumerate(world.processes):
         if process.step == "dead":
             yield from _starts(world, number, protocol)
             continue
         if world.deaths < DEATHS:
-            yield _with(replace(world, deaths=world.deaths + 1), number, Process())
+            yield _with(world._replace(deaths=world.deaths + 1), number, Process())
         yield from _steps(world, number, process, protocol)
 
 
 def _with(world: World, number: int, process: Process, disk: Disk | None = None) -> World:
     processes = tuple(process if at == number else other for at, other in enumerate(world.processes))
-    return _ranked(replace(world, processes=processes, disk=disk or world.disk))
+    return _ranked(world._replace(processes=processes, disk=disk or world.disk))
 
 
 def _ranked(world: World) -> World:
     """The same world with the least epochs: only their order matters, so that there are finitely many worlds."""
     disk = world.disk
     used = sorted({disk.epoch, *(own.epoch for own in world.processes), *(own[2] for own in disk.states)})
+    if used[-1] == len(used) - 1:
+        return world
     rank = {epoch: at for at, epoch in enumerate(used)}
     states = frozenset((lane, trigger, rank[epoch], end) for lane, trigger, epoch, end in disk.states)
-    processes = tuple(replace(own, epoch=rank[own.epoch]) for own in world.processes)
-    return replace(world, disk=replace(disk, epoch=rank[disk.epoch], states=states), processes=processes)
+    processes = tuple(own._replace(epoch=rank[own.epoch]) for own in world.processes)
+    return world._replace(disk=disk._replace(epoch=rank[disk.epoch], states=states), processes=processes)
 
 
 def _starts(world: World, number: int, protocol: Protocol) -> Iterator[World]:
     """A process starts, and takes over: the one before is gone, or thought to be; perhaps with another program."""
-    disk = replace(world.disk, epoch=world.disk.epoch + 1)  # larger than all before
+    disk = world.disk._replace(epoch=world.disk.epoch + 1)  # larger than all before
     stand = disk.commits - 1
     asked = (STAYS, ENDS) if protocol.stopped_needed else [lane for lane, _ in disk.lanes]
     if stand >= 0 and any(disk.state(lane, stand) is None for lane in asked if _has_begun(disk, lane, stand)):
-        yield replace(world, refused=f"a lane has no state of trigger {stand}")
+        yield world._replace(refused=f"a lane has no state of trigger {stand}")
         return
     yield _with(world, number, Process("idle", disk.epoch, disk.lanes), disk)
     if world.changes < CHANGES and stand >= 0:
         first = 0 if protocol.lanes_forget else disk.offsets[stand]
         lanes = (*(own for own in disk.lanes if own[0] != ENDS), (BEGINS, first))
-        changed = replace(disk, lanes=lanes)
-        yield _with(replace(world, changes=world.changes + 1), number, Process("idle", disk.epoch, lanes), changed)
+        changed = disk._replace(lanes=lanes)
+        yield _with(world._replace(changes=world.changes + 1), number, Process("idle", disk.epoch, lanes), changed)
 
 
 def _has_begun(disk: Disk, lane: int, trigger: int) -> bool:
@@ -157,12 +157,12 @@ def _begin(world: World, number: int, process: Process, protocol: Protocol) -> I
     disk = world.disk
     trigger = disk.commits
     if trigger < len(disk.offsets) and not protocol.new_offsets:
-        yield _with(world, number, replace(process, step="compute", trigger=trigger, end=disk.offsets[trigger]))
+        yield _with(world, number, process._replace(step="compute", trigger=trigger, end=disk.offsets[trigger]))
         return
     before = disk.offsets[trigger - 1] if trigger else 0
     for end in range(before + 1, disk.found + 1):
-        begun = replace(process, step="compute", trigger=trigger, end=end)
-        yield _with(world, number, begun, replace(disk, offsets=(*disk.offsets[:trigger], end)))
+        begun = process._replace(step="compute", trigger=trigger, end=end)
+        yield _with(world, number, begun, disk._replace(offsets=(*disk.offsets[:trigger], end)))
 
 
 def _computed(world: World, number: int, process: Process, protocol: Protocol) -> Iterator[World]:
@@ -174,12 +174,12 @@ def _computed(world: World, number: int, process: Process, protocol: Protocol) -
         base = base or disk.state(lane, trigger - 1)
         if base is None and _has_begun(disk, lane, trigger - 1):
             if process.epoch == disk.epoch:
-                yield replace(world, refused=f"lane {lane} has no state of trigger {trigger - 1}")
+                yield world._replace(refused=f"lane {lane} has no state of trigger {trigger - 1}")
             return  # others took over, and removed it
         matches |= {(file, lane) for file in range(first if base is None else base[1], process.end)}
     lanes = tuple(lane for lane, _ in process.lanes)
     step = protocol.after_compute[0]
-    yield _with(world, number, replace(process, step=step, matches=frozenset(matches), unwritten=lanes))
+    yield _with(world, number, process._replace(step=step, matches=frozenset(matches), unwritten=lanes))
 
 
 def _written(disk: Disk, process: Process, protocol: Protocol) -> tuple[Process, Disk]:
@@ -187,18 +187,18 @@ def _written(disk: Disk, process: Process, protocol: Protocol) -> tuple[Process,
     order = protocol.after_compute
     at = order.index(process.step)
     done = Process("idle", process.epoch, process.lanes)
-    following = replace(process, step=order[at + 1]) if at + 1 < len(order) else done
+    following = process._replace(step=order[at + 1]) if at + 1 < len(order) else done
     trigger = process.trigger
     if process.step == "state":
         lane, *rest = process.unwritten
-        after = replace(following if not rest else process, unwritten=tuple(rest))
-        return after, replace(disk, states=_with_state(disk, lane, process, protocol))
+        after = (process if rest else following)._replace(unwritten=tuple(rest))
+        return after, disk._replace(states=_with_state(disk, lane, process, protocol))
     if process.step == "sink":
         # The file of a trigger is written again under its name: it is the same file.
         name = trigger if process.epoch == disk.epoch else 100 + trigger
         others = tuple((own, found) for own, found in disk.sink if own != name)
-        return following, replace(disk, sink=(*others, (name, process.matches)))
-    return following, replace(disk, commits=max(disk.commits, trigger + 1))
+        return following, disk._replace(sink=(*others, (name, process.matches)))
+    return following, disk._replace(commits=max(disk.commits, trigger + 1))
 
 
 def _with_state(disk: Disk, lane: int, process: Process, protocol: Protocol) -> frozenset[tuple[int, int, int, int]]:
