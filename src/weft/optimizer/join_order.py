@@ -76,25 +76,23 @@ def _in_order(one: QueryTrace, costs: Costs, shared: frozenset[str]) -> QueryTra
     written, query = one.written, one.query
     if not isinstance(query, CompositeQuery) or not isinstance(written, CompositeQuery) or not query.order:
         return one
-    choosing = _Choosing(costs, shared, Written(written.pattern))
-    pattern = choosing.best(query.pattern)
-    if pattern == query.pattern:
-        return one
-    found = replace(one, inequalities=(*one.inequalities, _runs_faster(pattern, query.pattern)))
+
+    def choosing(costs: Costs) -> _Choosing:
+        return _Choosing(costs, shared, Written(written.pattern))
+
+    def least(costs: Costs) -> float:
+        return work_of([choosing(costs).best(query.pattern)], costs, shared)
+
+    chosen = choosing(costs)
+    pattern = chosen.best(query.pattern)
+    holds = Inequality(choose_join_order.__name__, lambda costs: work_of([pattern], costs, shared), least)
+    found = replace(one, inequalities=(*one.inequalities, holds))
     if pattern == written.pattern:
         refusals = (*one.refusals, Refusal(AS_FAST, parts=(written.pattern,)))
         return replace(found, query=written, cost_after=one.cost_before, rewrites=(), refusals=refusals)
     after = replace(query, pattern=pattern)
     check_query(query, after, choose_join_order.__name__)
-    rewrites = (*one.rewrites, *choosing.rewrites)
-    return replace(found, query=after, cost_after=costs.total(pattern), rewrites=rewrites)
-
-
-def _runs_faster(chosen: Composite, other: Composite) -> Inequality:
-    """That a pattern takes no more time than the form that the documents' cost model prefers."""
-    return Inequality(
-        choose_join_order.__name__, lambda costs: work_of([chosen], costs), lambda costs: work_of([other], costs)
-    )
+    return replace(found, query=after, cost_after=costs.total(pattern), rewrites=(*one.rewrites, *chosen.rewrites))
 
 
 def _shared_signatures(traced: Sequence[QueryTrace], costs: Costs) -> frozenset[str]:

@@ -14,6 +14,7 @@ from tests.harness import some
 from tests.property.forms.test_adapting import PROGRAMS, bounded, compiled
 from tests.strategies_chains import RATES, chain_texts, union_texts
 
+from weft.algebra.composites import CompositeQuery
 from weft.algebra.query import AnyQuery, Program, Query
 from weft.algebra.situations import SituationQuery
 from weft.optimizer import prefixes, splits
@@ -21,6 +22,7 @@ from weft.optimizer.atoms import conditions_of
 from weft.optimizer.cost.known import resolve_statistics
 from weft.optimizer.cost.model import Costs
 from weft.optimizer.cost.ranks import ConditionRanks
+from weft.optimizer.join_order import work_of
 from weft.optimizer.pipeline import as_written, trace
 from weft.statistics import Statistics
 
@@ -75,6 +77,10 @@ def _gains(chosen: AnyQuery, better: AnyQuery, costs: Costs) -> bool:
         case Query(), Query():
             ranks = ConditionRanks(chosen.pattern, costs.statistics)
             return ranks.work(chosen.pattern) > 1.01 * ranks.work(better.pattern)
+    if isinstance(chosen, CompositeQuery) and isinstance(better, CompositeQuery):
+        now, then = (work_of([query.pattern], costs) for query in (chosen, better))
+        if now <= 1.01 * then:  # of forms that take as long, the one that was written runs
+            return False
     before, after = (
         as_written(Program("", (query,)), costs.statistics).queries[0].cost_after for query in (chosen, better)
     )

@@ -68,6 +68,6 @@ CHAIN = "SELECT * FROM A a ; B b ; C c WHERE FILTER(a.k = b.k), FILTER(b.k = c.k
 def test_brackets_that_gain_little_leave_a_chain_in_one_operator(rates: tuple[float, ...], is_one: bool) -> None:
     known = weft.Statistics(dict(zip("ABC", rates, strict=True)))
     program = weft.compile(CHAIN, "eql")
-    assert "rebracket_next" in weft.explain(program, "optimized", statistics=known)
+    assert ("rebracket_next" in weft.explain(program, "optimized", statistics=known)) != is_one
     (graph,) = [op for op in plan(optimize(program, known), statistics=known).operators if isinstance(op, JoinOp)]
     assert any(node.chain is not None and len(node.chain.steps) == 3 for node in graph.graph.nodes) == is_one

@@ -157,7 +157,7 @@ def made_of(match: Any) -> tuple[object, ...]:
 
 
 def golden_program() -> list[weft.Program]:
-    """What the golden files hold; made anew with `python -m tests.unit.test_changes VERSION` for a new layout."""
+    """What golden files hold; make them anew with `python -m tests.unit.service.test_changes VERSION`."""
     return [
         compile_with_findings(text, Path(name).suffix[1:], stem=Path(name).stem)[0] for name, text in PROGRAMS.items()
     ]
