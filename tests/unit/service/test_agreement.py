@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,24 +42,44 @@ def test_a_file_of_something_else_is_of_no_format(tmp_path: Path, foreign: str) 
 
 def test_a_sink_of_another_run_is_refused(tmp_path: Path) -> None:
     sink = folder(tmp_path, "out")
-    claim_sink(sink, "one", "run one")
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    claim_sink(sink, one, agreed(one, {}))
     write_whole(sink / "matches-00000000.jsonl", "{}\n")
-    claim_sink(sink, "one", "run one")
+    claim_sink(sink, one, agreed(one, {}))
     with pytest.raises(UsageError, match="another run"):
-        claim_sink(sink, "two", "run two")
+        claim_sink(sink, two, agreed(two, {}))
 
 
 def test_a_sink_with_matches_of_nobody_is_refused_from_the_start(tmp_path: Path) -> None:
     sink = folder(tmp_path, "out")
     write_whole(sink / "matches-00000000.jsonl", "{}\n")
+    checkpoint = str(tmp_path / "new")
+    kept = agreed(checkpoint, {})
     with pytest.raises(UsageError, match="there twice"):
-        claim_sink(sink, "new", "run")
-    claim_sink(sink, "old", None)
+        claim_sink(sink, checkpoint, kept)
+    claim_sink(sink, checkpoint, {name: value for name, value in kept.items() if name != "run"})
     assert not (sink / OWNER).exists()
 
 
 def test_an_empty_sink_becomes_the_runs_own(tmp_path: Path) -> None:
     sink = folder(tmp_path, "out")
     write_whole(sink / "something else.txt", "")
-    claim_sink(sink, "new", "run")
-    assert (sink / OWNER).read_text() == "run"
+    checkpoint = str(tmp_path / "new")
+    kept = agreed(checkpoint, {})
+    claim_sink(sink, checkpoint, kept)
+    assert (sink / OWNER).read_text() == kept["run"]
+
+
+def test_a_sink_that_was_removed_is_not_made_again_at_the_next_start(tmp_path: Path) -> None:
+    sink, checkpoint = tmp_path / "out", str(tmp_path / "state")
+    claim_sink(sink, checkpoint, agreed(checkpoint, {}))
+    shutil.rmtree(sink)
+    claim_sink(sink, checkpoint, agreed(checkpoint, {}))  # nothing was written yet
+    (tmp_path / "state" / "spark" / "commits").mkdir(parents=True)
+    (tmp_path / "state" / "spark" / "commits" / "0").touch()
+    shutil.rmtree(sink)
+    with pytest.raises(UsageError, match="was removed after the run had begun"):
+        claim_sink(sink, checkpoint, agreed(checkpoint, {}))
+    assert not sink.exists()
+    claim_sink(tmp_path / "another", checkpoint, agreed(checkpoint, {}))
+    assert (tmp_path / "another" / OWNER).exists()

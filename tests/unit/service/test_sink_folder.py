@@ -12,6 +12,7 @@ pytest.importorskip("pyspark")
 from weft.errors import InputError, UsageError
 from weft.runtime.data import blocks
 from weft.runtime.reading import kinds
+from weft.runtime.spark.runs.agreement import agreed, claim_sink
 from weft.runtime.spark.runs.sink import FileSink
 from weft.runtime.spark.runs.sink_parts import write_whole
 
@@ -22,11 +23,23 @@ def test_a_sink_that_was_removed_is_not_made_again(tmp_path: Path) -> None:
     assert (tmp_path / "out").is_dir()
     shutil.rmtree(tmp_path / "out")
     for ask in (sink.begin, lambda: sink.write(None, 3)):  # type: ignore[arg-type] # nothing of it is looked at
-        with pytest.raises(UsageError, match="was removed while the run was at work"):
+        with pytest.raises(UsageError, match="was removed after the run had begun"):
             ask()
     with pytest.raises(UsageError, match="cannot write to"):
         write_whole(tmp_path / "out" / "matches-00000003.jsonl", b"x")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_sink_that_somebody_made_again_is_not_taken_for_the_runs_own(tmp_path: Path) -> None:
+    checkpoint, out = str(tmp_path / "state"), tmp_path / "out"
+    claim_sink(out, checkpoint, agreed(checkpoint, {}))
+    sink = FileSink(str(out), None, "jsonl", ["q"])
+    sink.begin()
+    shutil.rmtree(out)
+    out.mkdir()
+    with pytest.raises(UsageError, match="was removed after the run had begun"):
+        sink.write(None, 3)  # type: ignore[arg-type] # nothing of it is looked at
+    assert not any(out.iterdir())
 
 
 def test_more_texts_than_an_array_holds_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

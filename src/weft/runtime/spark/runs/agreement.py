@@ -65,28 +65,35 @@ def _place(checkpoint: str) -> Path:
     return Path(checkpoint) / "weft" / "run.json"
 
 
-def claim_sink(sink: Path, checkpoint: str, run: str | None) -> None:
-    """Make a folder of a sink, and that this run's, or refuse it."""
+def claim_sink(sink: Path, checkpoint: str, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a folder of a sink, and that this run's, or refuse it; return what the checkpoint says now."""
     try:
+        is_mine = check_sink(sink, checkpoint, kept)
         sink.mkdir(parents=True, exist_ok=True)
-        if run is None or check_sink(sink, checkpoint, run):
-            return
-        write_whole(sink / OWNER, run)
+        if not is_mine:
+            write_whole(sink / OWNER, str(kept["run"]))
     except OSError as error:
         raise _unusable(sink, error) from None
+    claimed = {**kept, "sink": str(sink.absolute())}
+    if claimed != kept:
+        note(checkpoint, claimed)
+    return claimed
 
 
-def check_sink(sink: Path, checkpoint: str, run: str | None) -> bool:
-    """Whether a sink is this run's already; refused if it is another's.
+def check_sink(sink: Path, checkpoint: str, kept: Mapping[str, Any]) -> bool:
+    """Whether a sink is this run's already; refused if it is another's, or was removed.
 
-    A run from the start on a sink with matches would write them once more. No run is called NEW_RUN. None: the run's
-    checkpoint is older than ids.
+    A run from the start on a sink with matches would write them once more. No run is called NEW_RUN. A checkpoint
+    without the run's id is older than ids.
     """
+    run = kept.get("run")
     try:
         place = sink / OWNER
         owner = place.read_text(encoding="utf-8").strip() if place.exists() else None
         if run is None or owner == run:
             return True
+        if owner is None and kept.get("sink") == str(sink.absolute()) and has_begun(checkpoint):
+            raise removed(sink)
         if owner is not None or any(sink.glob("matches-*")):
             raise UsageError(
                 f"the sink {sink} has matches of another run than the checkpoint {checkpoint}, "
@@ -95,6 +102,14 @@ def check_sink(sink: Path, checkpoint: str, run: str | None) -> bool:
         return False
     except OSError as error:
         raise _unusable(sink, error) from None
+
+
+def removed(sink: Path) -> UsageError:
+    """What to say of a sink that is not there any more."""
+    return UsageError(
+        f"the sink {sink} was removed after the run had begun, and the matches in it are gone: put it back and start "
+        "the run again, or begin anew with another sink and another checkpoint"
+    )
 
 
 def _unusable(sink: Path, error: OSError) -> UsageError:

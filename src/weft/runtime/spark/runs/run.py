@@ -378,8 +378,7 @@ class ContinuousRun:
         """Check that the checkpoint is this run's, or make it so; what it says."""
         kept = agreed(self.options.checkpoint, self._mine(lanes))
         self._check(kept)
-        claim_sink(self._sink.folder, self.options.checkpoint, kept.get("run"))
-        return kept
+        return claim_sink(self._sink.folder, self.options.checkpoint, kept)
 
     def _mine(self, lanes: int) -> dict[str, Any]:
         """What this run says of itself to a new checkpoint."""
@@ -390,7 +389,7 @@ class ContinuousRun:
         checkpoint = self.options.checkpoint
         check_agreement(checkpoint, kept, self._mine(0))
         check_files(checkpoint)
-        check_sink(self._sink.folder, checkpoint, kept.get("run"))
+        check_sink(self._sink.folder, checkpoint, kept)
 
 
 def _lines_of(change: Change, moves: Sequence[Move] = ()) -> list[str]:

@@ -20,6 +20,7 @@ from weft.errors import UsageError
 from weft.runtime.data.shape import Shape
 from weft.runtime.spark.compat import to_arrow
 from weft.runtime.spark.connections.writers import MatchWriter
+from weft.runtime.spark.runs.agreement import OWNER, removed
 from weft.runtime.spark.runs.sink_parts import UNFINISHED, SinkWork, publish, remove_leftovers, unpack_told, write_whole
 from weft.runtime.spark.runs.warning import Unreadable
 from weft.runtime.watching.left_out import of_these
@@ -68,7 +69,7 @@ class FileSink:
         self._work = SinkWork(*absolute, form, tuple(query_names), None, "ms", collected, piece)
         self._collected = collected
         self._writer = writer
-        self._is_made = False
+        self._is_made = self._is_owned = False  # whether the folders are there; whether they say whose they are
 
     @property
     def has_columns(self) -> bool:
@@ -106,14 +107,11 @@ class FileSink:
             if not self._is_made:
                 for folder in (self._matches, self._rejects.parent):
                     folder.mkdir(parents=True, exist_ok=True)
-                self._is_made = True
+                self._is_made, self._is_owned = True, (self._matches / OWNER).exists()
         except OSError as error:
             raise UsageError(f"cannot write to {self._matches}: {error.strerror}") from None
-        if not self._matches.is_dir():
-            raise UsageError(
-                f"the sink {self._matches} was removed while the run was at work, and the matches in it are gone: put "
-                "it back and start the run again, or begin anew with another sink and another checkpoint"
-            )
+        if not (self._matches / OWNER if self._is_owned else self._matches).exists():
+            raise removed(self._matches)
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write what tasks tell of one trigger: few matches here, in one file; many are in files of the tasks."""
