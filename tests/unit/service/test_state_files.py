@@ -130,3 +130,19 @@ def test_only_the_files_that_are_needed_must_be_whole(tmp_path: Path) -> None:
     with pytest.raises(DamagedState) as found:
         check_lane(tmp_path / "1", 2)
     assert (found.value.path.name, found.value.why) == (names[1], "is missing")
+
+
+def test_files_are_smaller_than_pages_that_repeat_themselves(tmp_path: Path) -> None:
+    pages = {"arena": bytes(100_000), "events": b"0123456789abcdef" * 5_000}
+    run_trigger(tmp_path / "3", 0, dict(pages))
+    assert sum(path.stat().st_size for path in (tmp_path / "3").iterdir()) < sum(map(len, pages.values())) // 10
+    assert dict(LaneFiles(tmp_path / "3", 1).items()) == pages
+
+
+def test_files_that_were_not_compressed_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(state_files, "CODEC", None)
+        patch.setattr(state_files.pa, "compress", lambda data, codec, asbytes: data)
+        run_trigger(tmp_path / "3", 0, {"a": b"once", "b": b""})
+    run_trigger(tmp_path / "3", 1, {"b": b"twice"})
+    assert dict(LaneFiles(tmp_path / "3", 2).items()) == {"a": b"once", "b": b"twice"}

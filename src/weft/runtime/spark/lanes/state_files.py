@@ -19,8 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
+import pyarrow as pa
+
 from weft.errors import UsageError
 
+CODEC = "zstd"
 LONGEST_CHAIN = 32  # files that are read to restore a lane, at most
 SMALL = 1 << 20  # bytes of changes that are not worth a complete file
 _MAGIC = b"weft-state-1\n"
@@ -68,9 +71,12 @@ def read_state_file(path: Path) -> StateFile:
     if zlib.crc32(memoryview(data)[begin:]) != checksum:
         raise DamagedState(path, "is not what was written: its checksum is another one")
     header = json.loads(data[begin : begin + length])
-    pages, at = {}, begin + length
+    body, total = memoryview(data)[begin + length :], sum(size for _, size in header["pages"])
+    if header.get("codec") is not None and total:  # the first files had none
+        body = memoryview(pa.decompress(body, total, header["codec"], asbytes=True))
+    pages, at = {}, 0
     for name, size in header["pages"]:
-        pages[name] = data[at : at + size]
+        pages[name] = bytes(body[at : at + size])
         at += size
     return StateFile(path.name, header["base"], pages, header["removed"], header["chain"], header["changes"])
 
@@ -82,9 +88,10 @@ def _write(folder: Path, file: StateFile) -> None:
         "changes": file.changes,
         "removed": list(file.removed),
         "pages": [(name, len(page)) for name, page in file.pages.items()],
+        "codec": CODEC,
     }
     text = json.dumps(header).encode()
-    body = b"".join([text, *file.pages.values()])
+    body = text + pa.compress(b"".join(file.pages.values()), CODEC, asbytes=True)
     hidden = folder / f".{file.name}"
     try:
         with hidden.open("wb") as target:
