@@ -53,7 +53,7 @@ deep = _Deep(calls=10_000)
 
 
 @cache
-def _reader_of(kind: type) -> Callable[[object], tuple[object, ...]]:
+def _reader_of(kind: type[Node]) -> Callable[[object], tuple[object, ...]]:
     """What reads the fields of a class of nodes: all at once, which is quicker than one by one."""
     names = tuple(field.name for field in dataclasses.fields(kind))
     return attrgetter(*names) if len(names) > 1 else lambda node: tuple(getattr(node, name) for name in names)
@@ -66,7 +66,7 @@ class Node:
     def children(self) -> list[Node]:
         """The direct children, in field order."""
         found: list[Node] = []
-        for value in _reader_of(type(self))(self):
+        for value in _reader_of(type(self))(self):  # type: ignore[arg-type] # mypy takes a node's hash for the class's
             if isinstance(value, Node):
                 found.append(value)
             elif isinstance(value, tuple):

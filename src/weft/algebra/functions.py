@@ -71,6 +71,12 @@ class UserFunction:
             )
         return self._checked(given)
 
+    def apply_one(self, operands: Sequence[object]) -> Any:
+        """The value for one event, or None if there is none."""
+        kinds = zip(operands, self.takes, strict=True)
+        values, present = self.apply([np.array([operand], DTYPES[kind]) for operand, kind in kinds])
+        return values.tolist()[0] if present[0] else None
+
     def _checked(self, given: Values) -> tuple[Values, Mask]:
         """The values as the kind that is declared; None and not-a-number are no values."""
         if given.dtype.kind == "f":

@@ -78,7 +78,7 @@ def load_functions(path: str) -> None:
 def _declared(code: Callable[..., Any], name: str | None, takes: Sequence[Kind] | None, gives: Kind) -> UserFunction:
     if not callable(code):
         raise UsageError(f"weft.function takes a function, not a {type(code).__name__}")
-    own = name or getattr(code, "__name__", "")
+    own = str(name or getattr(code, "__name__", ""))
     if not own.isidentifier():
         raise UsageError(f"{own!r} is no name for a function: give name= letters, digits and underscores")
     if own.lower() in FUNCTIONS:
@@ -102,7 +102,7 @@ def _numbers_for(code: Callable[..., Any]) -> tuple[Kind, ...]:
     if any(one.kind in (one.VAR_POSITIONAL, one.KEYWORD_ONLY) and one.default is one.empty for one in parameters):
         raise UsageError("how many operands this function has is not known: give takes=")
     positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return ("number",) * len([one for one in positional if one.default is one.empty])
+    return tuple("number" for one in positional if one.default is one.empty)
 
 
 def _fingerprint(code: Callable[..., Any]) -> str:

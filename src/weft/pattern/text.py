@@ -113,6 +113,6 @@ def _value(node: algebra.Expression) -> str:
             return f"abs({_value(operand)})"
         case algebra.Call("COALESCE", operands):
             return f"coalesce({', '.join(map(_value, operands))})"
-        case algebra.Call(function, (operand,)):
+        case algebra.Call(str(function), (operand,)):
             return f"{_value(operand)}.{function.lower()}()"
     raise TypeError(f"not a value of the builder: {node!r}")

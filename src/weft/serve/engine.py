@@ -153,19 +153,22 @@ class Engine:
             (answer,) = self._told(first, Record(first.about))
             first.done.set_result(answer)
             return
-        fresh = []
-        numbers: set[tuple[str, int]] = set()
-        for job in group:
+        fresh: dict[tuple[str | None, int | None] | int, Request] = {}
+        again: list[tuple[Request, Request]] = []  # what a publisher sent again before the first had an answer
+        for place, job in enumerate(group):
             assert job.part is not None
             known = self.program.known(job.part.source, job.part.sequence)
-            number = (job.part.source or "", job.part.sequence or 0)
-            if known is not None or (job.part.sequence is not None and number in numbers):
-                job.done.set_result(known or {"accepted": 0, "rejected": [], "late": 0, "duplicate": True})
-                continue
-            numbers.add(number)
-            fresh.append(job)
+            number = place if job.part.sequence is None else (job.part.source, job.part.sequence)
+            if known is not None:
+                job.done.set_result(known)
+            elif number in fresh:
+                again.append((job, fresh[number]))
+            else:
+                fresh[number] = job
         if fresh:
-            self._publish(fresh)
+            self._publish(list(fresh.values()))
+        for job, first in again:
+            _answer_like(job, first)
 
     def _publish(self, jobs: list[Request]) -> None:
         parts = [[job.part.lines, job.part.source, job.part.sequence] for job in jobs if job.part is not None]
@@ -216,6 +219,15 @@ class Engine:
 
 class _Answered(Exception):
     """Who waits has been told what is wrong."""
+
+
+def _answer_like(job: Request, first: Request) -> None:
+    """Give a repeated publication the answer of the first one."""
+    failure = first.done.exception()
+    if failure is not None:
+        job.done.set_exception(failure)
+    else:
+        job.done.set_result({**first.done.result(), "duplicate": True})
 
 
 def _together(first: Request, other: Request) -> bool:

@@ -60,7 +60,7 @@ def newest_matches(entry: Entry) -> list[FoundMatch]:
     """The newest matches in a folder or a Delta table of this machine that a run on Spark writes to; else none."""
     table, folder = _table(entry), _folder(entry, "sink")
     if table is not None:
-        files = _added_to(table)
+        files: Iterable[tuple[float, Path]] = _added_to(table)
     elif folder is not None:
         files = _by_age(path for path in folder.glob("*") if path.suffix in ENDINGS and path.name[0] not in "._")
     else:

@@ -195,6 +195,17 @@ def test_a_full_queue_refuses_and_what_it_took_is_matched() -> None:
     service.close()
 
 
+def test_a_publication_that_is_sent_again_while_it_waits_counts_once_and_is_answered_alike() -> None:
+    service = Service(ServerSettings(), weft.compile(PAIRS, "ceql"))
+    with service.engine.program.running._lock:  # the engine waits here
+        sent = [service.engine.submit(publication(at)) for at in (0, 1, 1, 2)]
+    answers = [one.result(60) for one in sent]
+    assert [answer["accepted"] for answer in answers] == [1, 1, 1, 1]
+    assert [answer.get("duplicate", False) for answer in answers] == [False, False, True, False]
+    assert service.engine.program.running.events == 3
+    service.close()
+
+
 def test_publications_that_wait_are_matched_together_and_answered_apart() -> None:
     service = Service(ServerSettings(), weft.compile(PAIRS, "ceql"))
     running = service.engine.program.running

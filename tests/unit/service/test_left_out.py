@@ -135,7 +135,7 @@ def test_pages_of_the_workbench_show_it_by_query() -> None:
     fire, other = summary_of(told).queries
     assert fire.left_out == ("3 shed as t1", "2 dropped")
     assert query_text(fire) == "7 matches; 3 shed as t1; 2 dropped"
-    assert query_text(other) == "1 matches"
+    assert query_text(other) == "1 match"
 
 
 def test_a_guard_counts_by_the_names_that_it_gives() -> None:

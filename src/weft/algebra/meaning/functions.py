@@ -8,9 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TypeGuard
 
-import numpy as np
-
-from weft.algebra.functions import DTYPES, Kind, UserFunction
+from weft.algebra.functions import Kind, UserFunction
 from weft.algebra.predicates import Value as Constant
 
 Value = Constant | Decimal  # events may have decimals, programs do not
@@ -61,9 +59,7 @@ def _call_user(function: UserFunction, operands: Sequence[Value | None]) -> Valu
     taken = [_taken(kind, operand) for kind, operand in zip(function.takes, operands, strict=True)]
     if any(operand is None for operand in taken):
         return None
-    kinds = zip(taken, function.takes, strict=True)
-    values, present = function.apply([np.array([operand], DTYPES[kind]) for operand, kind in kinds])
-    found: Value | None = values.tolist()[0] if present[0] else None
+    found: Value | None = function.apply_one(taken)
     return found
 
 

@@ -26,7 +26,7 @@ def call_user(function: UserFunction, operands: Sequence[Vector]) -> Vector:
     if function.gives == "boolean":
         return Vector(booleans=(found, there))
     if function.gives == "text":
-        texts = pa.array(np.where(there, found, None).ravel(), pa.string())
+        texts = pa.array(np.where(there, found, np.array(None, object)).ravel(), pa.string())
         return Vector(texts=texts if valid.shape else texts[0])
     return Vector(Numbers(found, there))
 

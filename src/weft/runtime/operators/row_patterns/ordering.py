@@ -40,9 +40,9 @@ def float_ranks(values: pa.Array) -> Int64s:
 def largest_of(values: Value) -> int:
     """The largest absolute value of integers, 0 without any."""
     if isinstance(values, pa.Scalar):
-        return abs(values.as_py() or 0)
+        return abs(int(values.as_py() or 0))
     found = pc.min_max(values)
-    return max(abs(found[end].as_py() or 0) for end in ("min", "max"))
+    return max(abs(int(found[end].as_py() or 0)) for end in ("min", "max"))
 
 
 def has_nan(values: Value) -> bool:

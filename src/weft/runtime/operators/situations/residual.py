@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,7 @@ def _holds(condition: Predicate, batch: EventBatch) -> Mask:
         case Not(operand):
             return ~_holds(operand, batch)
         case And(operands):
-            return np.logical_and.reduce([np.ones(len(batch), bool), *(_holds(one, batch) for one in operands)])
+            return reduce(np.logical_and, (_holds(one, batch) for one in operands), np.ones(len(batch), bool))
         case Or(operands):
-            return np.logical_or.reduce([np.zeros(len(batch), bool), *(_holds(one, batch) for one in operands)])
+            return reduce(np.logical_or, (_holds(one, batch) for one in operands), np.zeros(len(batch), bool))
     return vectors.holds(condition, batch)
