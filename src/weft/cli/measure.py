@@ -9,8 +9,8 @@ import typer
 from weft import api
 from weft.cli import options
 from weft.cli.console import say_json
+from weft.cli.grouping import grouped
 from weft.cli.match import Events, events_of
-from weft.cli.render import compile_all
 from weft.errors import UsageError
 from weft.running import registry
 from weft.statistics import Statistics, from_json
@@ -18,18 +18,15 @@ from weft.statistics import Statistics, from_json
 Sample = Annotated[int | None, typer.Option(min=1, metavar="N", help="Measure the first N events only.")]
 
 
+@grouped
 def measure(
-    programs: options.Programs = None,
-    queries: options.Queries = None,
+    texts: options.ProgramTexts,
     events: Events = None,
     out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="The file; else stdout.")] = None,
     sample: Sample = None,
     run: Annotated[str | None, typer.Option("--run", metavar="NAME", help="What a run has counted so far.")] = None,
     time: options.Time = "ts",
     type_: options.Type = "type",
-    time_unit: options.TimeUnit = "ms",
-    language: options.Language = None,
-    functions: options.Functions = None,
 ) -> None:
     """Measure rates by type and how often conditions hold, and write them for --statistics.
 
@@ -40,11 +37,11 @@ def measure(
     weft measure --run fraud --out rates.json
     """
     if run is not None:
-        if programs or queries or events:
+        if texts.paths or texts.queries or events:
             raise UsageError("--run takes the program and events of the run: omit PROGRAM, --query and --events")
         found = counted_by(run)
     else:
-        program = api.merge_programs(compile_all(programs, queries, language, time_unit))
+        program = texts.compiled(texts.paths)
         found = api.measure(events_of(events or [], program), program, time=time, type=type_, sample=sample)
     if not found.rates:
         missing = "give --events FILE with some" if run is None else "try again when some have come"

@@ -7,27 +7,23 @@ from typing import Annotated
 
 import typer
 
-from weft.api import merge_programs
 from weft.cli import options
 from weft.cli.console import say, say_json
+from weft.cli.grouping import grouped
 from weft.cli.match import Events, events_of
-from weft.cli.render import compile_all
 from weft.errors import UsageError
 from weft.reasons import Reasons
 from weft.reasons import why as find
 
 
+@grouped
 def why(
     at: Annotated[str, typer.Option("--at", metavar="POSITIONS", help="Places in stream order, from 0: 3,7,12.")],
-    programs: options.Programs = None,
-    queries: options.Queries = None,
+    texts: options.ProgramTexts,
     events: Events = None,
     time: options.Time = "ts",
     type_: options.Type = "type",
     order: options.Order = None,
-    time_unit: options.TimeUnit = "ms",
-    language: options.Language = None,
-    functions: options.Functions = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Explain why some events are a match, or what exactly prevents it.
@@ -37,7 +33,7 @@ def why(
 
         weft why fire.ceql --events sensors.jsonl --at 1,3,8
     """
-    program = merge_programs(compile_all(programs, queries, language, time_unit))
+    program = texts.compiled(texts.paths)
     given = events_of(events or [], program)
     found = find(given, program, positions_in(at), time=time, type=type_, order=order or ())
     if as_json:

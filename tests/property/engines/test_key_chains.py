@@ -44,10 +44,12 @@ def chains(draw: st.DrawFn) -> Composite:
     for number in range(1, count):
         name = f"v{number}"
         within = Comparison(draw(st.sampled_from(["<", "<="])), Elapsed("v0", name), Literal(draw(st.integers(1, 6))))
-        where = draw(own(name)) + draw(st.sampled_from([(), (within,)]))
+        where, among = draw(own(name)), ()
+        if draw(st.booleans()):
+            where, among = draw(st.sampled_from([((*where, within), ()), (where, (within,))]))
         before = f"v{draw(st.integers(0, number - 1))}"
         right = CompositeEvent(draw(types), name, draw(own(name)))
-        pattern = CompositeSequence(pattern, right, "next", where, same(keys, before, name))
+        pattern = CompositeSequence(pattern, right, "next", where, (*same(keys, before, name), *among))
     if count == 2 and draw(st.booleans()):
         unwanted = CompositeEvent(draw(st.sampled_from("ABC")), "u", draw(own("u")))
         pattern = Without(pattern, unwanted, "between", same(keys, draw(st.sampled_from(["v0", "v1"])), "u"))

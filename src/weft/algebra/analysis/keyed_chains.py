@@ -42,7 +42,7 @@ def chain_parts(pattern: Composite) -> ChainParts | None:
         pattern = pattern.left
     if not follows or len(follows) >= MOST_STEPS or not _is_simple(pattern):
         return None
-    keys = {_key_of(follow.among, follow.right) for follow in follows}
+    keys = {_key_of(_unbounded(follow), follow.right) for follow in follows}
     events = [_event_of(follow) for follow in follows]
     if None in keys or len(keys) > 1 or None in events or not isinstance(pattern, CompositeEvent):
         return None
@@ -83,14 +83,26 @@ def _event_of(follow: CompositeSequence) -> ChainEvent | None:
     """The event with which a sequence ends, or None if the sequence asks for more than a chain can."""
     if follow.pick != "next" or not isinstance(follow.right, CompositeEvent) or not _is_simple(follow.right):
         return None
+    bounds = (_most(test, follow) for test in conjuncts((*follow.among, *follow.where)))
     needed: list[Predicate] = []
-    within: Span = None
     for test in conjuncts(follow.where):
-        own, span = own_predicate(follow.right, test), span_of(test, follow)
+        own = own_predicate(follow.right, test)
         if own is not None:
             needed.append(own)
-        elif span is not None and isinstance(test, Comparison) and test.operator != "=":
-            within = least(within, span)
-        else:
+        elif _most(test, follow) is None:
             return None
-    return ChainEvent(follow.right, tuple(needed), within)
+    return ChainEvent(follow.right, tuple(needed), least(*bounds))
+
+
+def _unbounded(follow: CompositeSequence) -> tuple[Predicate, ...]:
+    """What decides which event is next, without upper bounds on the duration: candidates come by their end.
+
+    After one that is too late there are only such, so it does not matter whether a bound skips or rejects it.
+    """
+    return tuple(test for test in conjuncts(follow.among) if _most(test, follow) is None)
+
+
+def _most(test: Predicate, follow: CompositeSequence) -> Span:
+    """The most ticks that a sequence may take, if a test says that and nothing else."""
+    exact = isinstance(test, Comparison) and test.operator != "="
+    return span_of(test, follow) if exact else None
