@@ -93,6 +93,7 @@ def _matches(question: Question, program: weft.Program) -> tuple[int, int]:
 def _questions(count: int) -> Iterator[Question]:
     for accounts in (100, 10_000, 100_000):
         yield Question(f"payments, {accounts:,} accounts", payments(count, accounts), "eql", PAYMENTS, PAYMENTS_SQL)
+    yield Question("three within 12 h, 100,000 accounts", visits(count, 100_000), "eql", THREE, THREE_SQL)
     yield Question("rising run of at least 10", prices(count), "ceql", RISING, RISING_SQL)
     named = letters(count)
     yield Question("A, next B, next C", named, "eql", NEXT, NEXT_SQL)
@@ -113,6 +114,18 @@ def payments(count: int, accounts: int) -> pa.Table:
             "ts": np.arange(count) * 100,
             "acc": random.integers(0, accounts, count),
             "amount": random.uniform(0, 300, count),
+        }
+    )
+
+
+def visits(count: int, accounts: int) -> pa.Table:
+    """Events of accounts chosen evenly, of which an account has ten in five days."""
+    random = np.random.default_rng(7)
+    return pa.table(
+        {
+            "type": pa.array(["t"]).take(pa.array(np.zeros(count, np.int8))),
+            "ts": np.arange(count) * 470,
+            "acc": random.integers(0, accounts, count),
         }
     )
 
@@ -159,6 +172,16 @@ SELECT count(*) FROM (
          lead(ts, 2) OVER w - ts AS ticks
   FROM events WINDOW w AS (PARTITION BY acc ORDER BY ts))
 WHERE first < 100 AND second < 100 AND third > 250 AND ticks <= {HOURS_12}
+"""
+
+THREE = """
+SELECT a.acc FROM t a ; t b ; t c
+WHERE FILTER(a.acc = b.acc), FILTER(b.acc = c.acc), FILTER((a, c) OCCURS WITHIN 12 hours)
+"""
+THREE_SQL = f"""
+SELECT count(*) FROM (
+  SELECT lead(ts, 2) OVER (PARTITION BY acc ORDER BY ts) - ts AS ticks FROM events)
+WHERE ticks <= {HOURS_12}
 """
 
 RISING = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from unittest.mock import patch
 
 from hypothesis import given
@@ -17,6 +19,8 @@ from weft.algebra.terms import Elapsed
 from weft.plan.operators import JoinOp
 from weft.plan.planner import plan
 from weft.runtime.classify import layer_keys
+from weft.runtime.data.matches import MatchBatch
+from weft.runtime.execution.matcher import Matcher
 from weft.runtime.operators.joins import operator as run
 from weft.runtime.operators.joins import sweep
 from weft.runtime.store import pages
@@ -69,6 +73,14 @@ def streams(draw: st.DrawFn) -> list[EventDict]:
     return sorted(events, key=lambda event: (event["end"], event["start"]))
 
 
+def numbers_of(found: Iterable[MatchBatch]) -> Counter[str]:
+    """How many matches there are of each query."""
+    numbers: Counter[str] = Counter()
+    for batch in found:
+        numbers[batch.query] += len(batch)
+    return numbers
+
+
 @patch.object(pages, "ITEMS", 4)
 @patch.object(layer_keys, "LEAST_SLOTS", 0)
 @patch.object(sweep, "LEAST_ROWS", 0)
@@ -81,6 +93,20 @@ def test_chains(patterns: list[Composite], events: list[EventDict], size: int, e
     parts = [events[at : at + size] for at in range(0, len(events), size)]
     found = run_with_restarts(chosen, event_batches(parts, chosen), every)
     assert rows_of(found) == meant(program, events)
+
+
+@SOME
+@given(st.lists(chains(), min_size=1, max_size=2), streams(), st.integers(1, 5), st.lists(st.booleans(), min_size=14))
+def test_chains_are_counted(patterns: list[Composite], events: list[EventDict], size: int, counts: list[bool]) -> None:
+    """A batch whose matches are only counted, between others, has as many as if they were wanted."""
+    chosen = plan(Program("eql", tuple(CompositeQuery(f"q{n}", pattern) for n, pattern in enumerate(patterns))))
+    matcher, reference = Matcher(chosen), Matcher(chosen)
+    for batch, is_counted in zip(
+        event_batches([events[at : at + size] for at in range(0, len(events), size)], chosen), counts, strict=False
+    ):
+        wanted = numbers_of(reference.push(batch))
+        assert (+Counter(matcher.count(batch)) if is_counted else numbers_of(matcher.push(batch))) == wanted
+    assert numbers_of(matcher.finish()) == numbers_of(reference.finish())
 
 
 @given(chains())

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.analysis.spans import least
-from weft.kernels.joins import chain, joining
+from weft.kernels.joins import chain, joining, occurrences
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.data.buffers import fixed, lengthened
@@ -40,6 +40,7 @@ class ChainOperator(JoinNode):
         self.width = chain.EVENTS + self.waits
         self.state = np.zeros(chain.CONTROL, np.int64)
         self.state[chain.STAMP] = 1
+        self.is_counting = False
         self.heads: Int64s = np.zeros(0, np.int64)  # for each key and step, the first entry
         self.entries: Int64s = np.empty(64 * self.width, np.int64)
         self._of_letters: Int64s = NOTHING
@@ -107,8 +108,14 @@ class ChainOperator(JoinNode):
         return self._found[: self.state[chain.OUT] * (self.waits + 1)].reshape(-1, self.waits + 1)
 
     def advance(self, run: Running) -> None:
-        """Make rows of the matches."""
+        """Make rows of the matches; those that are only counted need none."""
         found, arena = self.matches(), run.arena
+        if self.is_counting and len(found):
+            ended = int(np.searchsorted(arena.event_times(found[:, -1], occurrences.EVENT_END), run.clock))
+            self.counted += ended
+            self.emitted += ended
+            found = found[ended:]
+            self.state[chain.OUT] = 0
         if len(found):
             begin = int(self.control[joining.OUT])
             self.give(arena.add_matches(found, self.spec))

@@ -100,13 +100,26 @@ class JoinOperator(Operator):
     def count(self, batch: EventBatch) -> dict[str, int]:
         """How many matches of each query become certain."""
         totals: Counter[str] = Counter()
-        for _ in self.timed(TOGETHER, self._steps(batch)):
-            for output in self.outputs:
-                if output.channel is None and output.reported is None and output.before is None:
-                    totals[output.query.name] += len(self._ready(output))
-                else:
-                    totals[output.query.name] += sum(map(len, self._report(output)))
+        chains = self._only_counted()
+        try:
+            for chain in chains:
+                chain.is_counting = True
+            for _ in self.timed(TOGETHER, self._steps(batch)):
+                for output in self.outputs:
+                    found = len(self._ready(output)) if output.is_plain else sum(map(len, self._report(output)))
+                    totals[output.query.name] += found + self.operators[output.node].counted
+                for chain in chains:
+                    chain.counted = 0
+        finally:
+            for chain in chains:
+                chain.is_counting = False
         return dict(totals)
+
+    def _only_counted(self) -> list[ChainOperator]:
+        """The chains of which nobody wants more than how many matches they find."""
+        read = {number for operator in self.operators for number in operator.inputs}
+        read |= {output.node for output in self.outputs if not output.is_plain}
+        return [chain for chain in self.chains if chain.number not in read]
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
         """The matches that are certain when no event that ends before this time will come."""

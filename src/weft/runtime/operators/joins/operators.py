@@ -78,6 +78,7 @@ class JoinNode:
         self.view = view_of(number, node)
         self.ordered = build.ordered[number]
 
+    counted = 0  # occurrences that ended and of which nobody wants more than their number
     feeds_itself = False
     repeats = False  # whether the same occurrence can come out twice
 

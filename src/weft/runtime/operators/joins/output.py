@@ -36,6 +36,11 @@ class QueryOutput:
         comes_again = self.channel is None and _binds_again(output.query.pattern)
         self.reported: dict[bytes, None] | None = {} if comes_again else None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether each occurrence is a match."""
+        return self.channel is None and self.reported is None and self.before is None
+
 
 def _binds_again(pattern: Composite) -> bool:
     """Whether two occurrences with different times can bind the same events: runs of runs with times of their own."""
