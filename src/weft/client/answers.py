@@ -93,21 +93,29 @@ class Message(NamedTuple):
 
 
 class MessageParser:
-    """Lines of a stream of server-sent events → messages."""
+    """Bytes of a stream of server-sent events → messages. Lines end with a line feed, and with nothing else: texts of
+    events may have any other character.
+    """
 
     def __init__(self) -> None:
+        self._begun: list[bytes] = []  # parts of a line that is not whole yet
         self._fields: dict[str, str] = {}
 
-    def lines(self, lines: Iterable[str]) -> Iterator[Message]:
-        """The messages that are complete with these lines."""
+    def messages(self, part: bytes) -> Iterator[Message]:
+        """The messages that are complete with these bytes."""
+        *lines, rest = part.split(b"\n")
         for line in lines:
-            if line:
-                name, _, value = line.partition(":")
+            whole = b"".join([*self._begun, line]).decode()
+            self._begun.clear()
+            if whole:
+                name, _, value = whole.partition(":")
                 self._fields[name] = value.removeprefix(" ")
                 continue
             fields, self._fields = self._fields, {}
             if "data" in fields:
                 yield Message(fields.get("event", "message"), fields.get("id"), fields["data"])
+        if rest:
+            self._begun.append(rest)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any, Self
 
@@ -139,44 +139,19 @@ class AsyncClient:
         )
         return answer
 
-    async def subscribe(
+    def subscribe(
         self, query: str = "*", where: str | None = None, after: str | None = None
-    ) -> AsyncIterator[Match]:
+    ) -> AsyncRemoteSubscription:
         """The matches of a query, from now on; a connection that breaks is made again after the last match.
+
+        `async for` begins when its first match is asked for; after `await client.subscribe(…)` the server knows of it.
 
         Args:
             query: The query whose matches are wanted (`*`: all), or a type of the input.
             where: A condition on the attributes, as text.
             after: The id of the last match that was received: those after it come first.
         """
-        cursor = Cursor(after)
-        given = {"query": query} | ({} if where is None else {"where": where})
-        pauses = Pauses(self._options.patience)
-        while True:
-            more = {} if cursor.after is None else {"after": cursor.after}
-            pause = 0.0
-            try:
-                async with self._http.stream(
-                    "GET", "/v1/matches", params={**given, **more}, timeout=STREAM_TIMEOUT
-                ) as answer:
-                    if answer.status_code >= 400:
-                        await answer.aread()
-                        if not (answer.status_code in RETRIED and pauses.may_wait):
-                            checked(answer.status_code, answer.text)
-                        pause = pauses.next(answer.headers.get("Retry-After"))
-                    else:
-                        pauses = Pauses(self._options.patience)
-                        parser = MessageParser()
-                        async for line in answer.aiter_lines():
-                            for message in parser.lines([line]):
-                                match = cursor.take(message)
-                                if match is not None:
-                                    yield match
-            except (httpx.TransportError, httpx.StreamError) as problem:
-                if not pauses.may_wait:
-                    raise unreachable(self._options.url, problem) from None
-                pause = pauses.next(None)
-            await asyncio.sleep(pause)
+        return AsyncRemoteSubscription(self._http, self._options, query, where, after)
 
     async def close(self) -> None:
         """Send pending events, and close the connection."""
@@ -210,3 +185,86 @@ class AsyncClient:
                     raise unreachable(self._options.url, problem) from None
                 pause = pauses.next(None)
             await asyncio.sleep(pause)
+
+
+class AsyncRemoteSubscription:
+    """An asynchronous iterator over matches; `missed` counts those that the server says were lost."""
+
+    def __init__(
+        self, http: httpx.AsyncClient, options: ConnectionOptions, query: str, where: str | None, after: str | None
+    ) -> None:
+        self._http, self._options = http, options
+        self._given = {"query": query} | ({} if where is None else {"where": where})
+        self._cursor = Cursor(after)
+        self._stream: httpx.Response | None = None
+        self._matches = self._iterated()
+
+    @property
+    def missed(self) -> int:
+        """How many matches were lost, by number."""
+        return self._cursor.missed
+
+    @property
+    def last_id(self) -> str | None:
+        """The id after which another subscription can resume."""
+        return self._cursor.after
+
+    def __await__(self) -> Generator[Any, Any, Self]:
+        return self._begun().__await__()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Match:
+        return await anext(self._matches)
+
+    async def close(self) -> None:
+        """End it."""
+        await self._matches.aclose()
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return await self._begun()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _begun(self) -> Self:
+        self._stream = self._stream or await self._opened()
+        return self
+
+    async def _opened(self) -> httpx.Response:
+        pauses = Pauses(self._options.patience)
+        while True:
+            given = self._given | ({} if self._cursor.after is None else {"after": self._cursor.after})
+            try:
+                request = self._http.build_request("GET", "/v1/matches", params=given, timeout=STREAM_TIMEOUT)
+                answer = await self._http.send(request, stream=True)
+                if answer.status_code < 400:
+                    return answer
+                await answer.aread()
+                if not (answer.status_code in RETRIED and pauses.may_wait):
+                    checked(answer.status_code, answer.text)
+                pause = pauses.next(answer.headers.get("Retry-After"))
+            except httpx.TransportError as problem:
+                if not pauses.may_wait:
+                    raise unreachable(self._options.url, problem) from None
+                pause = pauses.next(None)
+            await asyncio.sleep(pause)
+
+    async def _iterated(self) -> AsyncGenerator[Match]:
+        while True:
+            parser = MessageParser()
+            stream = self._stream = self._stream or await self._opened()
+            try:
+                async for part in stream.aiter_bytes():
+                    for message in parser.messages(part):
+                        match = self._cursor.take(message)
+                        if match is not None:
+                            yield match
+            except (httpx.TransportError, httpx.StreamError):
+                pass  # it is made again
+            finally:
+                await stream.aclose()
+                self._stream = None

@@ -27,6 +27,7 @@ from weft.client.answers import (
 from weft.client.encoding import bodies_of_place, encoded
 from weft.client.publishing import Batch, Publisher
 from weft.errors import UsageError
+from weft.languages import LANGUAGES
 from weft.languages.texts import path_of_program, read_program
 from weft.runtime.data.matches import Match
 
@@ -269,10 +270,11 @@ class RemoteSubscription:
             parser = MessageParser()
             try:
                 self._stream = self._stream or self._opened()
-                for message in parser.lines(self._stream.iter_lines()):
-                    match = self._cursor.take(message)
-                    if match is not None:
-                        yield match
+                for part in self._stream.iter_bytes():
+                    for message in parser.messages(part):
+                        match = self._cursor.take(message)
+                        if match is not None:
+                            yield match
             except (httpx.TransportError, httpx.StreamError):
                 pass  # it is made again
             except RuntimeError:
@@ -334,6 +336,7 @@ def text_of(program: str | Path) -> tuple[str, str | None]:
 
 
 def language_of(program: str | Path) -> str | None:
-    """The language that a file's ending tells; of a text the server finds it out."""
+    """The language that a file's ending tells; of other files and of texts the server finds it out."""
     path = path_of_program(program)
-    return None if path is None or not path.suffix else path.suffix.removeprefix(".")
+    endings = {language.ending: language.name for language in LANGUAGES}
+    return None if path is None else endings.get(path.suffix.lower())

@@ -78,7 +78,7 @@ LANGUAGES = (
     Language("sql", frozenset({"WITH"}), clause="MATCH_RECOGNIZE"),
 )
 
-_LEADING_WORD = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
+_LEADING_WORD = re.compile(r"(?>\s+|--[^\n]*|/\*.*?\*/)*+([A-Za-z]+)", re.DOTALL)
 
 
 def compile_text(

@@ -188,13 +188,20 @@ class Engine:
             job.done.set_result(answer)
 
     def _told(self, job: Request, record: Record) -> list[Answer]:
-        """Do something that is no publication; it is in the journal when it is done."""
+        """Do something that is no publication. It is in the journal when it is done, or before, if it emits matches:
+        what a subscriber sees is never taken back.
+        """
+        emits = record.about["op"] == "advance"
+        if self.folder is not None and emits:
+            self.folder.journal.append(record)
         try:
             answers = self.program.apply(record)
+        except BudgetError:
+            raise
         except WeftError as problem:
             job.done.set_exception(problem)
             raise _Answered from None
-        if self.folder is not None:
+        if self.folder is not None and not emits:
             self.folder.journal.append(record)
         return answers
 

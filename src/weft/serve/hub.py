@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.algebra.predicates import Predicate
 from weft.runtime.data.events import Column, EventBatch
@@ -45,6 +46,7 @@ class Subscriber:
 
     def __init__(self, query: str, wanted: Predicate | None, most_bytes: int) -> None:
         self.query, self.wanted = query, wanted
+        self.first_id = ""  # after which it gets matches
         self.delivered = self.missed = 0
         self._most_bytes = most_bytes
         self._waiting: deque[LoggedMatch | Gap] = deque()
@@ -108,15 +110,17 @@ class Listeners:
 
 
 class Hub:
-    """All subscribers, and the log. `wake` is called with the subscribers that got matches, once per batch, in the
-    delivering thread.
+    """All subscribers, and the logs: one of matches, and one of events of the input that somebody subscribed to, so
+    that busy types of events displace no matches. `wake` is called with the subscribers that got matches, once per
+    batch, in the delivering thread.
     """
 
     def __init__(self, log: int, most_bytes: int, wake: Callable[[set[Subscriber]], None]) -> None:
         self.counts: Counter[str] = Counter()  # matches by query
         self.event_types: set[str] = set()  # of the input, that somebody subscribed to
         self.missed = self.delivered = 0  # by those who are gone
-        self._log = MatchLog(log)
+        self._most_entries = log
+        self._log, self._event_log = MatchLog(log), MatchLog(log)
         self._audiences: dict[str, Listeners] = {}
         self._lock = threading.Lock()
         self._most_bytes, self._wake = most_bytes, wake
@@ -133,7 +137,7 @@ class Hub:
             return
         touched: set[Subscriber] = set()
         with self._lock:
-            piece = self._log.append(found, query_order)
+            piece = (self._event_log if is_event else self._log).append(found, query_order)
             if not is_event:
                 self.counts.update(counts)
             for query in counts:
@@ -147,22 +151,27 @@ class Hub:
         if touched:
             self._wake(touched)
 
-    def load(self, log: pa.Table) -> None:
-        """Fill the log with an earlier one."""
-        for rows in log.to_batches():
-            self._log.append_rows(rows)
+    def load(self, log: pa.Table, firsts: Sequence[int] = (0, 0)) -> None:
+        """Fill the logs with an earlier table; `firsts` are the numbers of their oldest entries."""
+        is_event = pc.is_in(log["query"], pa.array(sorted(self.event_types), pa.string()))
+        self._log, self._event_log = (MatchLog(self._most_entries, first) for first in firsts)
+        for own, rows in ((self._log, log.filter(pc.invert(is_event))), (self._event_log, log.filter(is_event))):
+            for batch in rows.to_batches():
+                own.append_rows(batch)
+
+    @property
+    def firsts(self) -> tuple[int, int]:
+        """The numbers of the oldest entries of the logs."""
+        return self._log.first, self._event_log.first
 
     @property
     def table(self) -> pa.Table:
-        """The log, as rows."""
+        """The logs, as rows."""
         with self._lock:
-            return self._log.table
+            return pa.concat_tables([self._log.table, self._event_log.table])
 
-    @property
-    def last_id(self) -> str:
-        """The id of the last match in the log; empty if there is none."""
-        with self._lock:
-            return self._log.last_id
+    def _log_of(self, query: str) -> MatchLog:
+        return self._event_log if query in self.event_types else self._log
 
     def watch(self, type: str) -> EventRows:
         """What takes the events of a type of the input: they go to those alone who subscribed to it."""
@@ -173,6 +182,7 @@ class Hub:
         """Add a subscriber, to all future matches or to those `after` an id (empty: everything in the log)."""
         subscriber = Subscriber(query, wanted, self._most_bytes)
         with self._lock:
+            subscriber.first_id = self._log_of(query).last_id if after is None else after
             if after is not None:
                 subscriber.begin_with(self._since(subscriber, after))
             audience = self._audiences.setdefault(query, Listeners())
@@ -180,11 +190,10 @@ class Hub:
         return subscriber
 
     def _since(self, subscriber: Subscriber, after: str) -> list[LoggedMatch | Gap]:
-        known = self._log.number_of(after) if after else None
-        left = self._log.entries(0 if known is None else known + 1)
-        if subscriber.query == EVERY_TYPE:
-            left = [entry for entry in left if entry.query not in self.event_types]
-        else:
+        log = self._log_of(subscriber.query)
+        known = log.number_of(after) if after else None
+        left = log.entries(0 if known is None else known + 1)
+        if subscriber.query != EVERY_TYPE:
             left = [entry for entry in left if entry.query == subscriber.query]
         if subscriber.wanted is not None and left:
             rows = Filters([subscriber.wanted]).satisfied(entries_as_events(left)).get(0)

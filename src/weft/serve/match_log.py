@@ -14,6 +14,7 @@ from weft.runtime.writing.match_lines import json_lines
 from weft.runtime.writing.match_rows import to_record_batches
 
 SMALL = 256  # rows: pieces with fewer are put together
+BEGINNING = "0"  # what precedes the first match of all
 
 
 class LoggedMatch(NamedTuple):
@@ -72,15 +73,16 @@ class Piece:
 
 
 class MatchLog:
-    """A bounded log of matches, numbered from 0 on."""
+    """A bounded log of matches, which are numbered; `first` is the number of the oldest."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, first: int = 0) -> None:
+        self.first = first
         self._most = most
         self._pieces: deque[Piece] = deque()
         self._small = 0  # pieces at the end that have few rows
-        self._first = self._next = 0
+        self._next = first
         self._numbers: dict[str, int] = {}  # by id, of the pieces before `_indexed`
-        self._indexed = 0
+        self._indexed = first
 
     def append(self, columns: Sequence[MatchBatch], query_order: Sequence[str]) -> Piece:
         """Keep matches, and forget the oldest beyond the limit."""
@@ -96,8 +98,8 @@ class MatchLog:
         self._small = self._small + 1 if len(piece) < SMALL else 0
         if self._small == SMALL:
             self._join_small()
-        self._first = max(self._first, self._next - self._most)
-        while self._pieces and self._pieces[0].end <= self._first:
+        self.first = max(self.first, self._next - self._most)
+        while self._pieces and self._pieces[0].end <= self.first:
             self._forget(self._pieces.popleft())
         self._small = min(self._small, len(self._pieces))
         return piece
@@ -117,16 +119,18 @@ class MatchLog:
                     del self._numbers[id_]
 
     def number_of(self, id: str) -> int | None:
-        """The number of the match with an id, or None if it is not known, or not any more."""
+        """The number of the match with an id, or None if it is not known, or not any more; -1 for the beginning."""
+        if id == BEGINNING:
+            return -1 if self.first == 0 else None
         for piece in self._since(self._indexed):
             self._numbers.update(zip(piece.ids, range(piece.first, piece.end), strict=True))
         self._indexed = self._next
         number = self._numbers.get(id)
-        return None if number is None or number < self._first else number
+        return None if number is None or number < self.first else number
 
     def entries(self, begin: int = 0) -> list[LoggedMatch]:
         """The matches from a number on."""
-        begin = max(begin, self._first)
+        begin = max(begin, self.first)
         return [entry for piece in self._since(begin) for entry in piece.entries[max(0, begin - piece.first) :]]
 
     def _since(self, begin: int) -> Iterator[Piece]:
@@ -140,14 +144,14 @@ class MatchLog:
 
     @property
     def last_id(self) -> str:
-        """The id of the last match; empty if there is none."""
-        return str(self._pieces[-1].rows[-1]["id"][-1]) if self._pieces else ""
+        """The id of the last match, after which a subscriber can resume."""
+        return str(self._pieces[-1].rows[-1]["id"][-1]) if self._pieces else BEGINNING
 
     @property
     def table(self) -> pa.Table:
         """All of it."""
         whole = pa.Table.from_batches([rows for piece in self._pieces for rows in piece.rows], MATCH_SCHEMA)
-        return whole.slice(len(whole) - (self._next - self._first)).combine_chunks()
+        return whole.slice(len(whole) - (self._next - self.first)).combine_chunks()
 
 
 def entries_of(rows: pa.RecordBatch) -> list[LoggedMatch]:

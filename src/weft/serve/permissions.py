@@ -69,11 +69,12 @@ def read_tokens(path: Path) -> Tokens:
     return Tokens(found)
 
 
-def hosts_of(host: str, port: int, more: Iterable[str] = ()) -> frozenset[str]:
-    """The `Host` headers of requests that are meant for this server."""
+def hosts_of(host: str, port: int, more: Iterable[str] = (), *, usual_port: int = 80) -> frozenset[str]:
+    """The `Host` headers of requests that are meant for this server: without the port, if it is the usual one."""
     names = [host, *LOOPBACK, *(() if host in LOOPBACK else _names_here())]
-    own = {f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names}
-    return frozenset(own | set(more))
+    bare = {f"[{name}]" if ":" in name else name for name in names}
+    own = {f"{name}:{port}" for name in bare} | (bare if port == usual_port else set())
+    return frozenset(one.lower() for one in own | set(more))
 
 
 def _names_here() -> list[str]:
@@ -123,7 +124,7 @@ class Gate:
         await self._app(scope, receive, send if origin is None else _with_origin(send, origin))
 
     def _refused(self, headers: Mapping[str, str]) -> tuple[int, str] | None:
-        if headers.get("host") not in self._hosts:
+        if headers.get("host", "").lower() not in self._hosts:
             return 400, "this is not the address of the server; --allow-host NAME:PORT adds one"
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins:

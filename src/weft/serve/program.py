@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 from weft.algebra.query import Program
 from weft.algebra.rules import Rule
 from weft.connectors.json_lines import JsonText
-from weft.errors import Diagnostic, InputError, UsageError
+from weft.errors import Diagnostic, InputError, UsageError, WeftError
 from weft.languages import compile_text
 from weft.live_programs.program import LiveProgram
 from weft.runtime.data.events import Rejected
@@ -26,6 +27,7 @@ from weft.serve.journal import Record
 NDJSON, ARROW = "ndjson", "arrow"
 VERSION = 3  # of what a snapshot keeps beside the live program
 ANSWERS = 4  # of each publisher that are kept: those of the batches that it may send again
+PUBLISHERS = 10_000  # whose numbers are kept: those that have published last
 MOST_REJECTED = 1000  # rows that an answer lists
 MOST_OPENED = 1 << 30  # bytes of an Arrow stream when it is opened up
 Answer = dict[str, Any]
@@ -108,8 +110,10 @@ class ServedProgram:
                 answers[place]["accepted"] = part.lines - counts[place]
         for part, answer in zip(parts, answers, strict=True):
             if part.source is not None and part.sequence is not None:
-                answered = self.publishers.get(part.source, [])
+                answered = self.publishers.pop(part.source, [])
                 self.publishers[part.source] = [*answered, (part.sequence, answer)][-ANSWERS:]
+        for source in list(islice(self.publishers, max(0, len(self.publishers) - PUBLISHERS))):
+            del self.publishers[source]
         return answers
 
     def _tell(self, answer: Answer, row: int, reason: str) -> None:
@@ -137,10 +141,24 @@ class ServedProgram:
     def _compiled(
         self, text: str, language: str | None, name: str | None, beside: Program
     ) -> tuple[Program, tuple[Diagnostic, ...]]:
-        """A text as a program; it is never the path of a file, whatever it looks like."""
-        program, findings = compile_text(
-            text, language=language, stem=name or "q", schema=beside.catalog, time_unit=beside.time_unit, running=beside
-        )
+        """A text as a program; it is never the path of a file, whatever it looks like.
+
+        A mistake of the compiler refuses the text, and the server goes on.
+        """
+        try:
+            program, findings = compile_text(
+                text,
+                language=language,
+                stem=name or "q",
+                schema=beside.catalog,
+                time_unit=beside.time_unit,
+                running=beside,
+            )
+        except WeftError:
+            raise
+        except Exception as failure:
+            found = f"{type(failure).__name__}: {failure}"
+            raise InputError(f"weft fails to compile this text, which is a mistake of weft: {found}") from failure
         return replace(program, time_unit=beside.time_unit), findings
 
     def _deploy(self, text: str, language: str | None, name: str | None) -> Answer:
@@ -220,6 +238,7 @@ class ServedProgram:
             "watched": self.watched,
             "totals": self.totals,
             "counts": self.hub.counts,
+            "firsts": self.hub.firsts,
         }
 
     def load(self, about: Mapping[str, Any], log: pa.Table) -> None:
@@ -231,7 +250,7 @@ class ServedProgram:
         self.hub.counts.update(about["counts"])
         for type_ in about["watched"]:
             self.watch(type_)
-        self.hub.load(log)
+        self.hub.load(log, about.get("firsts", (0, 0)))
 
     def save(self, path: Path) -> None:
         """Write the live program to a file."""

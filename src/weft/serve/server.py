@@ -43,7 +43,8 @@ def gated(service: Service, address: Endpoint, port: int) -> App:
         from weft.serve.app import application
     except ImportError:
         raise UsageError(MISSING) from None
-    hosts = hosts_of(address.host, port, address.allow_hosts)
+    usual_port = 80 if address.certificate is None else 443
+    hosts = hosts_of(address.host, port, address.allow_hosts, usual_port=usual_port)
     return Gate(application(service), address.tokens, hosts, address.origins)
 
 
@@ -62,6 +63,8 @@ def serve(service: Service, address: Endpoint, opened: socket.socket, announce: 
     """Serve until SIGINT or SIGTERM; then finish the queued commands and save the state."""
     try:
         import uvicorn
+
+        from weft.serve.connections import BoundedConnection, most_connections, note_failure
     except ImportError:
         raise UsageError(MISSING) from None
     port = opened.getsockname()[1]
@@ -72,6 +75,8 @@ def serve(service: Service, address: Endpoint, opened: socket.socket, announce: 
             access_log=False,
             ssl_certfile=None if address.certificate is None else str(address.certificate),
             ssl_keyfile=None if address.key is None else str(address.key),
+            http=BoundedConnection,
+            limit_concurrency=most_connections(),
             ws_max_size=1 << 16,
             timeout_graceful_shutdown=2,
             server_header=False,
@@ -84,8 +89,13 @@ def serve(service: Service, address: Endpoint, opened: socket.socket, announce: 
         signal.signal(number, lambda *_: None)
     host = f"[{address.host}]" if ":" in address.host else address.host
     announce(f"{address.scheme}://{host}:{port}")
+
+    async def serving() -> None:
+        asyncio.get_running_loop().set_exception_handler(note_failure)
+        await server.serve([opened])
+
     try:
-        asyncio.run(server.serve([opened]))
+        asyncio.run(serving())
     finally:
         service.close()
         opened.close()

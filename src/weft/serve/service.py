@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.algebra.query import Program
-from weft.errors import InputError, UsageError, WeftError
+from weft.errors import InputError, WeftError
 from weft.languages.content.lower import compile_filter
 from weft.live_programs.matches import fields_of
 from weft.live_programs.program import LiveProgram
@@ -18,11 +18,13 @@ from weft.runtime.data.events import Rejected
 from weft.runtime.live.subscriptions import EVERY_TYPE
 from weft.runtime.options import USUAL, Options
 from weft.serve.batch_order import BatchOrder
-from weft.serve.engine import Engine, Request
+from weft.serve.engine import Busy, Engine, Request
 from weft.serve.folders import StateFolder
 from weft.serve.hub import Hub, Subscriber
 from weft.serve.journal import Sync
 from weft.serve.program import Answer, Publication, ServedProgram, check_version
+
+MOST_CONDITION = 20_000  # characters of the condition of a subscriber
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class ServerSettings:
     subscriber_bytes: int = 4 << 20  # of matches that wait for one subscriber
     subscribers: int = 10_000
     snapshot_bytes: int = 64 << 20  # of the journal, after which a snapshot is taken
-    seconds: float = 60.0  # for which a request may take
+    body_seconds: float = 60.0  # in which a body must have come
 
 
 class Service:
@@ -116,11 +118,15 @@ class Service:
     async def subscribe(self, query: str, where: str | None, after: str | None) -> tuple[Subscriber, asyncio.Event]:
         """A new subscriber, and what is set when something waits for it."""
         if len(self._ready) >= self.settings.subscribers:
-            raise UsageError(f"{len(self._ready):,} subscribers are here already, as many as may be")
+            raise Busy(5, f"{len(self._ready):,} subscribers are here already, as many as may be")
+        if where is not None and len(where) > MOST_CONDITION:
+            raise InputError(f"a condition has at most {MOST_CONDITION:,} characters")
+        if after is not None and not after.isalnum() and after:
+            raise InputError("after= is the id of a match, or empty")
         self._loop = asyncio.get_running_loop()
         program = self.engine.program.running.program
         fields = fields_of(program, query)
-        wanted = None if where is None else compile_filter(where, fields)
+        wanted = None if where is None else await asyncio.to_thread(compile_filter, where, fields)
         if query != EVERY_TYPE and query not in program.names and query not in self.engine.program.watched:
             await self.told(op="watch", type=query)
         subscriber = await asyncio.to_thread(self.hub.join, query, wanted, after)

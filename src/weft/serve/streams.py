@@ -42,12 +42,10 @@ async def _sending(socket: WebSocket, subscriber: Subscriber, ready: asyncio.Eve
             await socket.send_text(item.line.decode())
 
 
-async def as_server_sent(
-    service: Service, subscriber: Subscriber, ready: asyncio.Event, first_id: str
-) -> AsyncIterator[bytes]:
+async def as_server_sent(service: Service, subscriber: Subscriber, ready: asyncio.Event) -> AsyncIterator[bytes]:
     """The same as server-sent events; the first says after which id they go on."""
     try:
-        yield b"event: ready\nid: " + first_id.encode() + b"\ndata: {}\n\n"
+        yield b"event: ready\nid: " + subscriber.first_id.encode() + b"\ndata: {}\n\n"
         while True:
             try:
                 async with asyncio.timeout(ALIVE_EVERY):

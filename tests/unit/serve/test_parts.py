@@ -157,6 +157,39 @@ def test_events_of_the_input_are_not_among_all_matches() -> None:
     hub.take(*matches(1), is_event=False)
     assert (told(all_matches), told(temps)) == (["Q0"], ["Temp0"])
     assert told(hub.join("*", after="")) == ["Q0"]
+    hub.take(*matches(30, 1, query="Temp"), is_event=True)  # they displace no matches
+    assert told(hub.join("Q", after="")) == ["Q0"]
+    assert told(hub.join("Temp", after=key("Temp29"))) == ["Temp30"]
+
+
+def test_a_subscriber_can_resume_after_what_came_before_its_first_match() -> None:
+    hub = Hub(3, 1 << 20, lambda touched: None)
+    beginning = hub.join("Q").first_id
+    hub.take(*matches(2), is_event=False)
+    assert told(hub.join("Q", after=beginning)) == ["Q0", "Q1"]
+    assert hub.join("Q").first_id == key("Q1")
+    hub.take(*matches(2, 2), is_event=False)
+    again = Hub(3, 1 << 20, lambda touched: None)
+    again.load(hub.table, hub.firsts)
+    for one in (hub, again):
+        assert told(one.join("Q", after=beginning)) == [None, "Q1", "Q2", "Q3"]
+
+
+def test_time_that_emits_matches_is_in_the_journal_before_they_are_delivered(tmp_path: Path) -> None:
+    service = Service(ServerSettings(state=tmp_path / "state"), weft.compile(PAIRS, "ceql"))
+    folder = service.engine.folder
+    assert folder is not None
+    seen: list[list[Record]] = []
+    apply = service.engine.program.apply
+
+    def applied(record: Record) -> Any:
+        seen.append(list(read_journal(folder.journal.path)))
+        return apply(record)
+
+    with patch.object(service.engine.program, "apply", applied):
+        service.engine.submit(Request({"op": "advance", "time": 5})).result(60)
+    assert [record.about for record in seen[0]] == [{"op": "advance", "time": 5}]
+    service.close()
 
 
 def test_tokens_are_read_with_their_permissions(tmp_path: Path) -> None:

@@ -234,7 +234,7 @@ def test_bodies_hosts_and_origins_are_checked(server: ServerProcess) -> None:
 
 def test_whatever_is_wrong_is_told_in_one_form(server: ServerProcess) -> None:
     asked = [
-        ("GET", "/nowhere", {}, 404, "Not Found"),
+        ("GET", "/nowhere", {}, 404, "there is no address /nowhere: /docs describes them"),
         ("DELETE", "/v1/queries/nothing", {}, 404, "no query is called 'nothing'"),
         ("POST", "/v1/queries", {"json": {"txt": "x"}}, 422, "body.text: Field required"),
         ("POST", "/v1/events?sequence=-1", {"content": b"{}"}, 422, "query.sequence: Input should be greater"),
@@ -262,14 +262,11 @@ def test_the_asynchronous_client_does_the_same(server: ServerProcess, client: we
     async def work() -> tuple[weft.Match, int]:
         async with weft.connect(server.url, asynchronous=True) as own:
             await own.deploy(FIRE)
-            matches = own.subscribe("Fire")
-            coming = asyncio.create_task(anext(matches))
-            while (await own.stats())["subscribers"] == 0:
-                await asyncio.sleep(0.01)
+            matches = await own.subscribe("Fire")
             await own.publish(heat(now))
             done = await own.flush()
-            match = await asyncio.wait_for(coming, 30)
-            await matches.aclose()
+            match = await asyncio.wait_for(anext(matches), 30)
+            await matches.close()
             await own.remove("Fire")
             return match, done.accepted
 

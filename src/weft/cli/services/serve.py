@@ -70,7 +70,7 @@ class Keeping:
     sync: Annotated[Sync, typer.Option(help="When the journal is on the disk, for the machine's sake.")] = "second"
     log: Annotated[int, typer.Option(min=1, metavar="N", help="Matches after which subscribers can resume.")] = 100_000
     queue: Annotated[int, typer.Option(min=1, metavar="MIB", help="MiB of publications that may wait.")] = 64
-    body: Annotated[int, typer.Option(min=1, metavar="MIB", help="MiB of one publication.")] = 64
+    body: Annotated[int, typer.Option(min=1, metavar="MIB", help="MiB of the body of a request.")] = 64
     subscriber: Annotated[int, typer.Option(min=1, metavar="KIB", help="KiB that may wait for a subscriber.")] = 4096
     subscribers: Annotated[int, typer.Option(min=1, metavar="N", help="How many subscribers there may be.")] = 10_000
     snapshot: Annotated[int, typer.Option(min=1, metavar="MIB", help="MiB of journal between two snapshots.")] = 64
