@@ -48,6 +48,11 @@ def test_programs_are_recognised_by_ending_and_by_their_first_word() -> None:
     assert language_of("x", language="EPN").name == "epn"
 
 
+def test_the_language_of_a_text_after_many_comments_is_told_at_once() -> None:
+    assert language_of("-" * 10_000 + "\n{").name == "ceql"
+    assert language_of("/**/" * 10_000 + " /* pattern */ -- more\nPATTERN P any(A a)").name == "epn"
+
+
 def test_queries_are_called_like_their_patterns() -> None:
     program = compiled("pattern P any(A a)\npattern Q any(P p)", stem="file")
     assert [query.name for query in program.queries] == ["P", "Q"]
