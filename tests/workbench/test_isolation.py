@@ -16,7 +16,7 @@ import pytest
 import uvicorn
 
 from weft.errors import ProgramError, UsageError
-from weft.workbench import guard, isolation
+from weft.workbench import guard, isolation, jobs
 from weft.workbench.isolation import CancelledError, CrowdedError, Workers, WorkLimits
 from weft.workbench.server import Address, free_port, workbench_app
 from weft.workbench.service import ProgramSource, Workbench
@@ -25,6 +25,7 @@ from weft.workbench.trying import Sample
 # 2^40 matches: each of 40 events is in a match or not.
 MANY = "SELECT * FROM S WHERE A+ AS a"
 EVENTS = "\n".join(json.dumps({"type": "A", "ts": ts}) for ts in range(40))
+SQL = json.dumps("SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS x PATTERN (A) DEFINE A AS TRUE)")
 FEW = "SELECT * FROM S WHERE A ; A WITHIN 1 EVENTS"
 
 
@@ -159,12 +160,29 @@ def test_half_of_a_pair_of_surrogates_is_told(address: Address, half: str) -> No
             ("POST", "/api/plan", f'{{"text": "SELECT {half}"}}'),
             ("POST", "/api/complete", f'{{"text": "SELECT {half}", "position": 3}}'),
             ("POST", "/api/try", f'{{"program": {{"text": "{half}"}}, "events": {{"rows": "{half}"}}}}'),
+            ("POST", "/api/try", f'{{"program": {{"text": {SQL}, "language": "sql"}}, "events": {{"rows": "{half}"}}}}'),
             ("POST", "/api/check", f'{{"text": 5, "language": "{half}"}}'),
             ("POST", "/api/check", f'{{"text": "x", "language": "{half}"}}'),
         ):
             answer = client.request(method, path, content=body, headers=headers)
             assert answer.status_code < 500, (path, answer.text)
         assert client.get("/api/programs").json() == []
+
+
+@pytest.mark.parametrize("path", ["x" * 300 + ".ceql", "d/" * 2000 + "x.ceql", "d/" * 200 + "x.ceql"])
+def test_paths_that_no_file_can_have_are_refused(address: Address, path: str) -> None:
+    with _client(address) as client:
+        client.put("/api/program", params={"path": "a.ceql"}, json={"text": FEW})
+        for method, place, named in (
+            ("PUT", "/api/program", {"path": path}),
+            ("GET", "/api/program", {"path": path}),
+            ("GET", "/api/events/count", {"file": path.replace("ceql", "csv")}),
+            ("POST", "/api/program/rename", {"path": "a.ceql", "to": path}),
+        ):
+            answer = client.request(method, place, params=named, json={"text": FEW})
+            assert answer.status_code == 400, (method, place, answer.text)
+            assert "too long" in answer.json()["problem"]
+        assert [one["path"] for one in client.get("/api/programs").json()] == ["a.ceql"]
 
 
 @pytest.mark.parametrize("field", ["program", "events_file"])
@@ -195,6 +213,14 @@ def test_programs_that_run_here_have_limits(tmp_path: Path, monkeypatch: pytest.
         bench.close()
 
 
+def test_large_files_are_not_replayed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MOST_REPLAYED", 39)
+    with pytest.raises(UsageError, match=r"these are 40 events, and at most 39 are replayed here"):
+        jobs.replayed(ProgramSource(FEW, "ceql").job, Sample(rows=EVENTS), None)
+    monkeypatch.setattr(jobs, "MOST_REPLAYED", 40)
+    assert len(jobs.replayed(ProgramSource(FEW, "ceql").job, Sample(rows=EVENTS), None)) == 40
+
+
 def test_what_texts_and_files_decide_about_is_done_elsewhere(tmp_path: Path) -> None:
     asked: list[str] = []
 
@@ -214,10 +240,11 @@ def test_what_texts_and_files_decide_about_is_done_elsewhere(tmp_path: Path) -> 
         lambda: bench.plan(small),
         lambda: bench.event_count("e.jsonl"),
         lambda: bench.submit(large, Sample(), "run"),
+        lambda: bench.submit(small, Sample(file="e.jsonl"), "run"),
     ):
         with pytest.raises(CrowdedError):
             ask()
-    assert asked == ["check", "complete", "planned", "row_count", "check"]
+    assert asked == ["check", "complete", "planned", "row_count", "check", "replayed"]
     with pytest.raises(UsageError, match="at most 2,000,000 characters"):
         bench.check(ProgramSource("x" * 2_000_001, "ceql"))
     bench.close()

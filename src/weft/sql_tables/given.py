@@ -56,10 +56,10 @@ def _made(make: Any, name: str) -> pa.Table:
 
 def table_of_text(text: str) -> pa.Table:
     """A table that is written as JSON lines, or as CSV."""
-    data = io.BytesIO(text.strip().encode())
     try:
+        data = io.BytesIO(text.strip().encode())
         return pa_json.read_json(data) if text.strip().startswith("{") else pa_csv.read_csv(data)
-    except pa.ArrowException as problem:
+    except (pa.ArrowException, UnicodeEncodeError) as problem:
         raise InputError(f"these rows are neither JSON lines nor CSV: {problem}") from None
 
 

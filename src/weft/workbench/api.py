@@ -229,9 +229,10 @@ def _add_runs(router: APIRouter, bench: Workbench) -> None:
         return bench.funnels(name)
 
     @router.post("/runs", tags=["runs"])
-    def submit(given: NewRun) -> RunInfo:
+    async def submit(given: NewRun, request: Request) -> RunInfo:
         """Run a program here, over events that are replayed at a rate."""
-        return bench.submit(given.program.source(), given.events.sample(), given.name, given.rate)
+        ask = partial(bench.submit, given.program.source(), given.events.sample(), given.name, given.rate)
+        return await _while_connected(request, ask)
 
     @router.post("/runs/spark", tags=["runs"])
     def submit_to_spark(given: NewSparkRun) -> RunInfo:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from weft.drawing.timeline import WIDTH
+from weft.errors import UsageError
 from weft.reasons import Reasons
 from weft.rule_tests import run_file, to_json
 from weft.workbench import trying
 from weft.workbench.trying import Sample, Tried
 
+MOST_REPLAYED = 200_000  # events that a program in the workbench's own process is given
 Text = tuple[str, str, str]  # a program's text, its language, and what a nameless query of it is called
 
 
@@ -50,6 +52,18 @@ def tried(text: Text, sample: Sample, file: Path | None, width: int = WIDTH) -> 
 def explained(text: Text, sample: Sample, file: Path | None, positions: Sequence[int]) -> Reasons:
     """Why events of a sample are a match or not."""
     return trying.explain(trying.program_of(*text), sample, file, positions)
+
+
+def replayed(text: Text, sample: Sample, file: Path | None) -> list[trying.Row]:
+    """The events of a sample in stream order, for a program that runs in the workbench's own process."""
+    events, program = trying.sample_events(sample, file), trying.program_of(*text)
+    shown, total = trying.events_in_order(events, program, sample, MOST_REPLAYED)
+    if total > MOST_REPLAYED:
+        raise UsageError(
+            f"these are {total:,} events, and at most {MOST_REPLAYED:,} are replayed here: draw some of them, or run "
+            "the program on Spark"
+        )
+    return shown
 
 
 def case_text(name: str, text: Text, sample: Sample, file: Path | None) -> str:

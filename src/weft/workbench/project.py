@@ -14,6 +14,7 @@ PROGRAM_ENDINGS = {language.ending: language.name for language in LANGUAGES}
 EVENT_ENDINGS = (".jsonl", ".csv", ".parquet")
 TEST_ENDING = ".test.toml"
 LARGEST_TEXT = 2_000_000  # bytes of a program or a test file
+LONGEST_NAME, LONGEST_PATH, DEEPEST = 255, 1000, 50  # bytes of a name, bytes of a path, and its folders
 MOST_FILES = 5000
 RUNS = "runs"  # what runs on Spark keep: a folder each, with program, matches and checkpoint
 HIDDEN = frozenset({"__pycache__", "node_modules"})
@@ -70,6 +71,11 @@ class Project:
             raise UsageError("give the path of a file in the project")
         if has_half(inside):
             raise UsageError("the path is not Unicode: it has half of a pair of surrogates")
+        names = [len(name.encode()) for name in Path(inside).parts]
+        if len(inside.encode()) > LONGEST_PATH or len(names) > DEEPEST or max(names, default=0) > LONGEST_NAME:
+            raise UsageError(
+                f"the path is too long: a name has at most {LONGEST_NAME} bytes, a path {LONGEST_PATH:,} and {DEEPEST} names"
+            )
         whole = (self.folder / inside).resolve()
         if not whole.is_relative_to(self.folder) or whole == self.folder:
             raise UsageError(f"{inside!r} is not in the project")

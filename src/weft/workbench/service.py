@@ -211,7 +211,9 @@ class Workbench:
         entry = registry.entry(name)
         return counted_funnels(entry) or newest_funnels(entry)
 
-    def submit(self, source: ProgramSource, sample: Sample, name: str, rate: float = 10.0) -> RunInfo:
+    def submit(
+        self, source: ProgramSource, sample: Sample, name: str, rate: float = 10.0, cancelled: Event | None = None
+    ) -> RunInfo:
         """Run a program here, over the events of a sample, replayed at `rate` events per second.
 
         Without a sample it waits for events that are pushed to it.
@@ -219,7 +221,7 @@ class Workbench:
         program = self._live_program(source)
         shown: list[trying.Row] = []
         if sample.file or sample.rows:
-            shown, _ = trying.events_in_order(trying.sample_events(sample, self._file(sample)), program, sample)
+            shown = self._isolated(cancelled, jobs.replayed, source.job, sample, self._file(sample))
         return _here(self._here.start(name, program, shown, rate, (sample.time, sample.type)))
 
     def submit_to_spark(self, source: ProgramSource, sources: dict[str, str], name: str, steps: bool = True) -> RunInfo:

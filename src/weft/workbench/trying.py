@@ -147,7 +147,7 @@ def _placed(position: int, event: Row) -> Row:
     return {"position": position, **{"position_" if name == "position" else name: event[name] for name in event}}
 
 
-def events_in_order(events: Any, program: Program, sample: Sample, most: int = LARGEST_SAMPLE) -> tuple[list[Row], int]:
+def events_in_order(events: Any, program: Program, sample: Sample, most: int) -> tuple[list[Row], int]:
     """The first events in stream order, and how many there are in all."""
     shown: list[Row] = []
     total = 0
