@@ -160,7 +160,11 @@ def test_half_of_a_pair_of_surrogates_is_told(address: Address, half: str) -> No
             ("POST", "/api/plan", f'{{"text": "SELECT {half}"}}'),
             ("POST", "/api/complete", f'{{"text": "SELECT {half}", "position": 3}}'),
             ("POST", "/api/try", f'{{"program": {{"text": "{half}"}}, "events": {{"rows": "{half}"}}}}'),
-            ("POST", "/api/try", f'{{"program": {{"text": {SQL}, "language": "sql"}}, "events": {{"rows": "{half}"}}}}'),
+            (
+                "POST",
+                "/api/try",
+                f'{{"program": {{"text": {SQL}, "language": "sql"}}, "events": {{"rows": "{half}"}}}}',
+            ),
             ("POST", "/api/check", f'{{"text": 5, "language": "{half}"}}'),
             ("POST", "/api/check", f'{{"text": "x", "language": "{half}"}}'),
         ):

@@ -83,7 +83,7 @@ def test_signs_of_the_future_are_of_a_clock_that_was_set_back(tmp_path: Path) ->
         os.utime(path, (later, later))
     own = Ownership(str(tmp_path))
     own.acquire()
-    assert own.epoch == 5
+    assert own.epoch == 6
     own.release()
 
 
@@ -94,6 +94,67 @@ def test_of_two_that_take_it_at_once_one_is_the_owner(tmp_path: Path) -> None:
     (tmp_path / "weft" / "owner-2.claim").touch()  # another has just claimed the next epoch
     with pytest.raises(UsageError, match="at this moment"):
         Ownership(str(tmp_path)).acquire()
+
+
+def _ended_process() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_a_claim_of_a_process_that_has_died_holds_nobody_up(tmp_path: Path) -> None:
+    """It died between its claim and its note."""
+    _owner(tmp_path).parent.mkdir()
+    claimer = Owner(ownership.this_host(), _ended_process(), "its birth", 1)
+    (tmp_path / "weft" / "owner-1.claim").write_text(json.dumps(claimer.__dict__))
+    own = Ownership(str(tmp_path))
+    own.acquire()
+    assert own.epoch == 2  # nobody has the epoch of another
+    own.release()
+
+
+def test_a_claim_whose_note_cannot_be_written_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    own = Ownership(str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", full)
+        with pytest.raises(UsageError, match="No space left"):
+            own.acquire()
+    other = Ownership(str(tmp_path))
+    other.acquire()
+    assert other.epoch == 1
+    other.release()
+
+
+def test_an_owner_that_is_alive_stays_it_when_its_note_is_lost(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "mine\n"
+        _owner(tmp_path).unlink()
+        with pytest.raises(UsageError, match=f"in use by process {first.pid} on this host"):
+            Ownership(str(tmp_path)).acquire()
+        first.kill()
+
+
+def test_who_was_slow_to_claim_does_not_replace_a_later_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had read the note of the first owner when the second and the third came and went."""
+    for _ in range(3):
+        own = Ownership(str(tmp_path))
+        own.acquire()
+        own.release()
+    late, first = Ownership(str(tmp_path)), Owner("elsewhere/x", 7, "1", 1, released=True)
+    seen = iter([first, read_owner(_owner(tmp_path))])
+    monkeypatch.setattr(ownership, "read_owner", lambda _: next(seen))
+    monkeypatch.setattr(late, "_claims", list)  # as they were then
+    with pytest.raises(UsageError, match="at this moment"):
+        late.acquire()
+    monkeypatch.undo()
+    now = read_owner(_owner(tmp_path))
+    assert now is not None
+    assert now.epoch == 3
 
 
 def test_a_number_that_another_process_has_now_is_no_owner(tmp_path: Path) -> None:

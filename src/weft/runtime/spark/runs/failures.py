@@ -37,6 +37,7 @@ _CONCURRENT = re.compile(
     r"|Concurrent update to the (?:commit )?log|STREAM_RUN_ID_MISMATCH"
 )
 _STREAM_FAILED = re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: *")  # whatever it says next
+_CALLED = "An error occurred while calling "  # by which Py4J begins; what was raised follows ": " in the next line
 _TRACE = "Traceback (most recent call last)"
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception): .")
 _LACKING = re.compile(r"ModuleNotFoundError: No module named '(pyarrow|pandas|numpy|numba)\b")
@@ -117,7 +118,8 @@ def told(failure: Exception, checkpoint: str) -> Exception:
 
 def reason_in(text: str) -> str:
     """The line of a failure that says most, cut to what one reads."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
+    lines = lines[1:] if lines and lines[0].startswith(_CALLED) else lines
     causes = [line.partition("Caused by: ")[2] for line in lines if line.startswith("Caused by: ")]
     chosen = _STREAM_FAILED.sub("", causes[-1] if causes else next(iter(lines), "no reason given"))
     if _TRACE in chosen:  # of Python: what was raised comes last

@@ -11,7 +11,6 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -96,11 +95,9 @@ class Ownership:
         before = read_owner(self._path)
         if before is not None and not before.released:
             self._check_gone(before)
-        born = _born(os.getpid())
-        mine = Owner(this_host(), os.getpid(), born or "", 1 + max(_epochs(self._path, before), default=0))
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._claim(mine)
+            mine = self._claimed(before)
         except OSError as error:
             raise UsageError(
                 f"cannot write to the checkpoint {self._checkpoint} ({error.strerror}): make room there, or see to it "
@@ -109,22 +106,51 @@ class Ownership:
         self._mine, self._ended = mine, threading.Event()
         threading.Thread(target=self._beat, args=(mine, self._ended), name="weft owner", daemon=True).start()
 
-    def _claim(self, mine: Owner) -> None:
-        """Write the new owner; of two that do so at once, for the same epoch, the first is it."""
+    def _claimed(self, before: Owner | None) -> Owner:
+        """Take an epoch above all before; of several processes that do so at once, the first is the owner."""
+        last = 0 if before is None else before.epoch
+        epochs = [last]
+        for claim, epoch in self._claims():
+            if epoch > last:  # of an owner whose note was lost, or of one that has not written its note
+                self._check_abandoned(claim)
+            epochs.append(epoch)
+        mine = Owner(this_host(), os.getpid(), _born(os.getpid()) or "", 1 + max(epochs))
         claim = self._path.with_name(f"owner-{mine.epoch}.claim")
         try:
-            os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            with claim.open("x", encoding="utf-8") as file:
+                file.write(_text_of(mine))
+            now = read_owner(self._path)
+            if now is not None and now.epoch >= mine.epoch:  # this one was slow, and its epoch is over
+                raise FileExistsError
+            self._write(mine)
         except FileExistsError:
-            if abs(self._now() - claim.stat().st_mtime) < SILENT:  # one of the future: the clock was set back
-                raise UsageError(
-                    f"the checkpoint {self._checkpoint} is being taken by another run at this moment: wait for that "
-                    "one, or use another checkpoint"
-                ) from None
-            claim.touch()  # of one that died between the two
-        self._write(mine)
-        for old in self._path.parent.glob("owner-*.claim"):
-            if old.stem.rpartition("-")[2].isdigit() and int(old.stem.rpartition("-")[2]) < mine.epoch:
+            raise self._taken_now() from None
+        except OSError:
+            claim.unlink(missing_ok=True)
+            raise
+        for old, epoch in self._claims():
+            if epoch < mine.epoch:
                 old.unlink(missing_ok=True)
+        return mine
+
+    def _claims(self) -> list[tuple[Path, int]]:
+        """The claims that are there, with their epochs."""
+        found = ((path, path.stem.rpartition("-")[2]) for path in self._path.parent.glob("owner-*.claim"))
+        return [(path, int(number)) for path, number in found if number.isdigit()]
+
+    def _check_abandoned(self, claim: Path) -> None:
+        """Refuse while the process that made a claim may still become the owner, or is it."""
+        claimer = read_owner(claim)
+        if claimer is not None and claimer.is_here:
+            self._check_gone(claimer)
+        elif abs(self._now() - claim.stat().st_mtime) < SILENT:  # one of the future: the clock was set back
+            raise self._taken_now()
+
+    def _taken_now(self) -> UsageError:
+        return UsageError(
+            f"the checkpoint {self._checkpoint} is being taken by another run at this moment: wait for that one, or "
+            "use another checkpoint"
+        )
 
     def check(self) -> None:
         """Refuse to go on if another has taken over."""
@@ -171,7 +197,7 @@ class Ownership:
 
     def _write(self, owner: Owner) -> None:
         hidden = self._path.with_name(f".owner-{os.getpid()}.json")
-        hidden.write_text(json.dumps(asdict(owner)))
+        hidden.write_text(_text_of(owner))
         hidden.replace(self._path)
 
     def _beat(self, mine: Owner, ended: threading.Event) -> None:
@@ -182,14 +208,8 @@ class Ownership:
                 os.utime(self._path)
 
 
-def _epochs(path: Path, owner: Owner | None) -> Iterator[int]:
-    """The epochs so far; claims tell of them, too, where the file of the owner was lost."""
-    if owner is not None:
-        yield owner.epoch
-    for claim in path.parent.glob("owner-*.claim"):
-        number = claim.stem.rpartition("-")[2]
-        if owner is None and number.isdigit():
-            yield int(number)
+def _text_of(owner: Owner) -> str:
+    return json.dumps(asdict(owner))
 
 
 def read_owner(path: Path) -> Owner | None:

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException, StreamingQueryException
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -204,7 +204,7 @@ class ContinuousRun:
                 elif self._query.awaitTermination(left) is not False and self._is_over():
                     self._owner.release()
                     return True
-            except StreamingQueryException as failure:
+            except (PySparkException, Py4JJavaError) as failure:  # of the query, or of an attempt to start it again
                 self._failed(failure)
             except (Py4JError, OSError) as failure:
                 raise UsageError(
@@ -223,7 +223,7 @@ class ContinuousRun:
         self._query = self._begin()
         return False
 
-    def _failed(self, failure: StreamingQueryException) -> None:
+    def _failed(self, failure: Exception) -> None:
         """Try again in a while if a process died; else say what is wrong."""
         self._owner.check()
         done = self._sink.written
