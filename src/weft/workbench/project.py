@@ -74,7 +74,8 @@ class Project:
         names = [len(name.encode()) for name in Path(inside).parts]
         if len(inside.encode()) > LONGEST_PATH or len(names) > DEEPEST or max(names, default=0) > LONGEST_NAME:
             raise UsageError(
-                f"the path is too long: a name has at most {LONGEST_NAME} bytes, a path {LONGEST_PATH:,} and {DEEPEST} names"
+                f"the path is too long: a name has at most {LONGEST_NAME} bytes, a path {LONGEST_PATH:,} bytes and "
+                f"{DEEPEST} names"
             )
         whole = (self.folder / inside).resolve()
         if not whole.is_relative_to(self.folder) or whole == self.folder:

@@ -1,4 +1,4 @@
-"""A run whose work was interrupted starts its query again, also when the start is interrupted; Java's end is its end."""
+"""A run whose work was interrupted starts its query again, also when that start is interrupted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Query:
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
 
-    def awaitTermination(self, timeout: float | None = None) -> bool:  # noqa: N802 (Spark's name)
+    def awaitTermination(self, timeout: float | None = None) -> bool:
         if self.outcome is not None:
             raise self.outcome
         return True
@@ -65,11 +65,14 @@ def run_of(folder: Path, starts: Sequence[Exception | Query], monkeypatch: pytes
     return run
 
 
+@pytest.mark.parametrize(
+    "cut_off", [CUT_OFF, "An error occurred while calling o8.load.\n: java.io.IOException: Stream closed"]
+)
 def test_a_query_that_cannot_be_started_again_at_once_is_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut_off: str
 ) -> None:
     interrupted = StreamingQueryException("Python worker exited unexpectedly")
-    run = run_of(tmp_path, [Query(interrupted), Failed(CUT_OFF), Failed(CUT_OFF), Query(None)], monkeypatch)
+    run = run_of(tmp_path, [Query(interrupted), Failed(cut_off), Failed(cut_off), Query(None)], monkeypatch)
     run.start()
     assert run.wait()
 

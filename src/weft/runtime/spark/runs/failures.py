@@ -22,7 +22,16 @@ _DIED = (
     "FetchFailed",
     "InterruptedAttempt",  # our own: the next attempt sees the committed state
 )
-_CUT_OFF = ("Connection reset", "Broken pipe", "java.net.SocketException", "java.io.EOFException")  # most likely
+# The same, most likely: a connection to such a process has ended.
+_CUT_OFF = (
+    "Connection reset",
+    "Connection refused",
+    "Broken pipe",
+    "Stream closed",
+    "java.net.SocketException",
+    "java.nio.channels.ClosedChannelException",
+    "java.io.EOFException",
+)
 # What it says when its files of a checkpoint are not what it wrote.
 _DAMAGED = re.compile(
     r"CANNOT_LOAD_STATE_STORE|FAILED_READ_STATE_STORE|STATE_STORE|RocksDBException|Corruption|checksum"
