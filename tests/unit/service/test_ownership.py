@@ -42,6 +42,29 @@ def test_a_second_process_is_refused_and_takes_over_when_the_first_is_killed(tmp
         second.release()
 
 
+def test_the_java_process_of_an_owner_must_have_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on for a while without the process that started it, and could commit a trigger."""
+    hold = HOLD.replace("acquire();", "acquire(); own.name_java(int(sys.argv[2]));")
+    hold = hold.replace("Ownership(sys.argv[1]).", "own = Ownership(sys.argv[1]); own.")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as java:
+        command = [sys.executable, "-c", hold, str(tmp_path), str(java.pid)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+            assert first.stdout is not None
+            assert first.stdout.readline() == "mine\n"
+            first.kill()
+        own = Ownership(str(tmp_path))
+        with monkeypatch.context() as patch:
+            patch.setattr(ownership, "JAVA_ENDS", 0.0)
+            with pytest.raises(UsageError, match=f"in use by the Java process {java.pid} of a run that has ended"):
+                own.acquire()
+        monkeypatch.setattr(ownership.time, "sleep", lambda _: java.kill())
+        own.acquire()  # waits for its end
+        assert own.epoch == 2
+        own.name_java(None)  # of a Spark elsewhere nothing is known
+        own.check()
+        own.release()
+
+
 def test_an_owner_that_was_taken_over_from_writes_nothing_more(tmp_path: Path) -> None:
     first, second = Ownership(str(tmp_path)), Ownership(str(tmp_path))
     first.acquire()

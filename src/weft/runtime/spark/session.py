@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -140,6 +141,14 @@ def _silence(session: SparkSession) -> None:
     silence_accumulators()
     java = session._jvm.java
     java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
+
+
+def java_process(session: SparkSession) -> int | None:
+    """The Java process of a session on this host, or None if it is elsewhere, as that of Spark Connect is."""
+    try:
+        return int(session._jvm.java.lang.ProcessHandle.current().pid())
+    except (PySparkException, Py4JError, AttributeError, TypeError):
+        return None
 
 
 def cores(session: SparkSession) -> int:

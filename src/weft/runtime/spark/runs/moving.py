@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from weft.algebra.analysis.feeding import feeders
+from weft.algebra.prefixes import is_step
 from weft.algebra.query import AnyQuery
 from weft.algebra.rules import Rule
+from weft.plan.changes import Change
 from weft.plan.operators import Plan
 from weft.plan.partitioning.by_slice import usual
 from weft.plan.partitioning.reach import joint_reach
@@ -43,6 +45,13 @@ def moves_of(
             refused = _hindrance(family, written, {place: own for place, (_, _, own) in stays.items()})
             found.append(Move(tuple(staying), names, refused or reach))
     return tuple(found)
+
+
+def change_lines(change: Change, moves: Sequence[Move] = ()) -> list[str]:
+    """What becomes of the queries that a user wrote, a line each."""
+    names = {query.name for query in (*change.old, *change.new)}
+    lines = [*str(change).splitlines(), *map(str, moves)]
+    return [line for line in lines if not is_step(line.partition(": ")[0], names)]
 
 
 def _with_namesakes(fed_by: Sequence[Iterable[int]], queries: Sequence[AnyQuery]) -> list[set[int]]:

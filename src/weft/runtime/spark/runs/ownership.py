@@ -2,7 +2,8 @@
 
 `weft/owner.json` names the host, the process and an epoch, which grows with every owner. An owner touches the
 file every few seconds as a heartbeat. An owner that finds another epoch there has been replaced, and stops writing.
-Processes on the same host are checked directly; remote ones are considered gone after a minute of silence.
+Processes on the same host are checked directly, with the Java process that works for them; remote ones are considered
+gone after a minute of silence.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import json
 import os
 import socket
 import threading
+import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from weft.errors import UsageError
 
 BEAT = 5.0  # seconds between two signs of life
+JAVA_ENDS, LOOK = 30.0, 0.05  # seconds that Java may live on without its owner; between two looks at it
 SILENT = 60.0  # seconds after which the owner on another host is taken to be gone
 _PROCESSES = Path("/proc")
 
@@ -31,6 +34,7 @@ class Owner:
     born: str  # tells it apart from a later process of the same number
     epoch: int
     released: bool = False
+    java: tuple[int, str] | None = None  # the same of the Java process that works for it
 
     @property
     def is_here(self) -> bool:
@@ -41,6 +45,11 @@ class Owner:
     def is_gone(self) -> bool:
         """Whether a process of this host has ended."""
         return _born(self.pid) != self.born
+
+    @property
+    def is_java_gone(self) -> bool:
+        """Whether its Java process has ended, which may go on for a while without it."""
+        return self.java is None or _born(self.java[0]) != self.java[1]
 
 
 def this_host() -> str:
@@ -99,12 +108,15 @@ class Ownership:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             mine = self._claimed(before)
         except OSError as error:
-            raise UsageError(
-                f"cannot write to the checkpoint {self._checkpoint} ({error.strerror}): make room there, or see to it "
-                "that it is a folder this process may write to, and start the run again; nothing in it is damaged"
-            ) from None
+            raise self._unwritable(error) from None
         self._mine, self._ended = mine, threading.Event()
         threading.Thread(target=self._beat, args=(mine, self._ended), name="weft owner", daemon=True).start()
+
+    def _unwritable(self, error: OSError) -> UsageError:
+        return UsageError(
+            f"cannot write to the checkpoint {self._checkpoint} ({error.strerror}): make room there, or see to it "
+            "that it is a folder this process may write to, and start the run again; nothing in it is damaged"
+        )
 
     def _claimed(self, before: Owner | None) -> Owner:
         """Take an epoch above all before; of several processes that do so at once, the first is the owner."""
@@ -169,22 +181,48 @@ class Ownership:
         self._ended.set()
         if mine is not None and read_owner(self._path) == mine:
             with suppress(OSError):
-                self._write(Owner(**{**asdict(mine), "released": True}))
+                self._write(replace(mine, released=True))
+
+    def name_java(self, pid: int | None) -> None:
+        """Note the Java process that works for this owner: nobody takes over before it has ended, too."""
+        born = None if pid is None else _born(pid)
+        if self._mine is not None and pid is not None and born is not None:
+            mine = replace(self._mine, java=(pid, born))
+            try:
+                self._write(mine)
+            except OSError as error:
+                raise self._unwritable(error) from None
+            self._mine = mine
 
     def _check_gone(self, owner: Owner) -> None:
         if owner.is_here:
-            if owner.is_gone or owner.pid == os.getpid():
+            if owner.pid == os.getpid():
                 return
-            raise UsageError(
-                f"the checkpoint {self._checkpoint} is in use by {_named(owner)}: stop that run first, or use another "
-                "checkpoint and another sink"
-            )
+            if not owner.is_gone:
+                raise UsageError(
+                    f"the checkpoint {self._checkpoint} is in use by {_named(owner)}: stop that run first, or use "
+                    "another checkpoint and another sink"
+                )
+            self._await_java(owner)
+            return
         silent = self._now() - self._path.stat().st_mtime
         if abs(silent) < SILENT:  # one that is alive touches the file by the clock as it is now
             raise UsageError(
                 f"the checkpoint {self._checkpoint} is in use by {_named(owner)}, which gave a sign of life "
                 f"{max(0.0, silent):.0f} s ago: stop that run first; when it is gone, wait {SILENT:.0f} s"
             )
+
+    def _await_java(self, owner: Owner) -> None:
+        """Wait for the end of the Java process of an owner that has ended: it may be about to commit a trigger."""
+        limit = time.monotonic() + JAVA_ENDS
+        while not owner.is_java_gone:
+            if time.monotonic() > limit:
+                assert owner.java is not None
+                raise UsageError(
+                    f"the checkpoint {self._checkpoint} is in use by the Java process {owner.java[0]} of a run that "
+                    "has ended: end that process first, or use another checkpoint and another sink"
+                )
+            time.sleep(LOOK)
 
     def _now(self) -> float:
         """The time by the clock of the file system, which all hosts share."""
@@ -215,8 +253,10 @@ def _text_of(owner: Owner) -> str:
 def read_owner(path: Path) -> Owner | None:
     """The owner that a file names, or None if there is none, or what there is cannot be read."""
     try:
-        return Owner(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError):
+        given = json.loads(path.read_text())
+        java = given.pop("java", None)
+        return Owner(**given, java=None if java is None else (java[0], java[1]))
+    except (OSError, ValueError, TypeError, AttributeError, LookupError):
         return None
 
 

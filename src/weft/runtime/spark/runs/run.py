@@ -17,10 +17,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from weft.algebra.prefixes import is_step
 from weft.algebra.query import AnyQuery, Program
 from weft.errors import UsageError, WeftError
-from weft.plan.changes import Change, changed
+from weft.plan.changes import changed
 from weft.plan.operators import Plan
 from weft.plan.partitioning.choice import AUTO, MANY_LANES
 from weft.plan.planner import plan
@@ -58,14 +57,14 @@ from weft.runtime.spark.runs.checkpoint_files import check_files, remove_unfinis
 from weft.runtime.spark.runs.executors import executors_of
 from weft.runtime.spark.runs.failures import JAVA_GONE, MORE_MEMORY, is_passing, own_error, reason_in, told
 from weft.runtime.spark.runs.inputs import inputs_of, session_settings
-from weft.runtime.spark.runs.moving import moves_of
+from weft.runtime.spark.runs.moving import change_lines, moves_of
 from weft.runtime.spark.runs.options import RunOptions
 from weft.runtime.spark.runs.outputs import sink_of, written_stream
 from weft.runtime.spark.runs.ownership import Ownership
 from weft.runtime.spark.runs.seeds import last_commit, read_files, state_folder
 from weft.runtime.spark.runs.stopping import stop_query
 from weft.runtime.spark.runs.warning import warners
-from weft.runtime.spark.session import STATELESS_SETTINGS, cores, spark_session, start_workers
+from weft.runtime.spark.session import STATELESS_SETTINGS, cores, java_process, spark_session, start_workers
 from weft.runtime.spark.streams.starting import settings
 from weft.runtime.store.pages import FORMAT as LAYOUT
 from weft.runtime.watching.triggers import Trigger
@@ -260,6 +259,7 @@ class ContinuousRun:
         """The job, with the lanes of all programs that the checkpoint has seen."""
         options = self.options
         session = session or spark_session(settings=session_settings(options, self._inputs))
+        self._owner.name_java(java_process(session))
         start_workers(session)
         self._inputs.partitions(session, options)  # a topic that is not there is told before the checkpoint is claimed
         chosen = self._planned(self._program, 0)
@@ -296,9 +296,7 @@ class ContinuousRun:
         begun = first_generation(self._written.queries, job.plan, job.lanes)
         before = tuple(map(generation_from_plain, kept.get("generations") or ()))
         if not before or not has_begun(checkpoint):
-            note(
-                checkpoint, {**mine, "partitions": job.partitions or len(job.lanes), "generations": [begun.to_plain()]}
-            )
+            self._note({**mine, "partitions": job.partitions or len(job.lanes), "generations": [begun.to_plain()]})
             return job
         change, moves = compared(before, self._written.queries), self._moves(before, kept, job.plan)
         if len(before) == 1 and before[0].is_first and change.is_none and not any(move.is_possible for move in moves):
@@ -310,11 +308,16 @@ class ContinuousRun:
         stand = read_files(state_folder(checkpoint), last_commit(f"{checkpoint}/spark"), before)
         before = handed_over(before, stand.gone)
         after = self._succeeded(before, kept, wanted, moves, stand.trigger)
-        note(checkpoint, {**mine, "generations": [own.to_plain() for own in after.generations]})
+        self._note({**mine, "generations": [own.to_plain() for own in after.generations]})
         if not change.is_none:
-            LOG.info("the program has changed: %s", "; ".join(_lines_of(change)))
+            LOG.info("the program has changed: %s", "; ".join(change_lines(change)))
         self._tell_move(moves)
         return successive_job(job, self._program, after.generations, stand.seed)
+
+    def _note(self, kept: Mapping[str, Any]) -> None:
+        """Let the checkpoint say this of its run, unless another process has it now."""
+        self._owner.check()
+        note(self.options.checkpoint, kept)
 
     def _moves(self, before: Sequence[Generation], kept: Mapping[str, Any], plan: Plan) -> tuple[Move, ...]:
         """Return the queries that move to other lanes, if the requested lanes differ from those in the checkpoint."""
@@ -357,7 +360,7 @@ class ContinuousRun:
             self._check_adapts()
         after = self._succeeded(before, kept, wanted, moves, 0)
         limited(successive_job(job, self._program, after.generations, None), options.limits)
-        return "\n".join(_lines_of(change, moves))
+        return "\n".join(change_lines(change, moves))
 
     def _reading_mark(self) -> str:
         """What a checkpoint is for, whatever the queries are: columns, unit of time and sources."""
@@ -390,10 +393,3 @@ class ContinuousRun:
         check_agreement(checkpoint, kept, self._mine(0))
         check_files(checkpoint)
         check_sink(self._sink.folder, checkpoint, kept)
-
-
-def _lines_of(change: Change, moves: Sequence[Move] = ()) -> list[str]:
-    """What becomes of the queries that a user wrote, a line each."""
-    names = {query.name for query in (*change.old, *change.new)}
-    lines = [*str(change).splitlines(), *map(str, moves)]
-    return [line for line in lines if not is_step(line.partition(": ")[0], names)]
