@@ -29,7 +29,7 @@ from weft.plan.graph import build_graph
 from weft.plan.planner import plan
 from weft.plan.spans import greatest_spans, useful_spans
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.operators import occurrence_store as arena
+from weft.runtime.operators import occurrence_store
 from weft.runtime.operators.joins import sweep
 from weft.runtime.operators.joins.joining import SequencesOperator
 from weft.runtime.operators.joins.operator import JoinOperator
@@ -61,7 +61,7 @@ EQL = {
 
 def stored(graph: JoinOperator) -> int:
     """Everything that is kept, counted."""
-    sizes = [graph.arena.row_count, graph.arena.event_count, len(graph.arena.texts)]
+    sizes = [graph.row_store.row_count, graph.row_store.event_count, len(graph.row_store.texts)]
     sizes.append(len(graph.kept))
     for operator in graph.operators:
         sizes.append(int(operator.control[joining.OUT]))
@@ -76,7 +76,7 @@ def stored(graph: JoinOperator) -> int:
 def test_a_bound_of_time_bounds_what_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "LEAST_ROWS", 64)
     monkeypatch.setattr(event_buffer, "LEAST", 64)
-    monkeypatch.setattr(arena, "_MANY_TEXTS", 64)
+    monkeypatch.setattr(occurrence_store, "_MANY_TEXTS", 64)
     text = f"{EXTERNALS}Q(*): {STEP[name]}" if name in STEP else f"SELECT * {EQL[name]}"
     matcher = Matcher(plan(weft.compile(text, language="step" if name in STEP else "eql")))
     (graph,) = matcher.operators

@@ -168,7 +168,7 @@ def test_many_that_come_and_go_leave_little(monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(60):
         running.deploy(f"SELECT a.x FROM A a ; B b ; C c WHERE a.y{number} = c.y{number} + 1", "guest", "eql")
         running.push([event("A", 3 * number), event("B", 3 * number + 1), event("C", 3 * number + 2)])
-        columns.update(len(graph.arena.columns) for graph in graphs(running))
+        columns.update(len(graph.row_store.columns) for graph in graphs(running))
         running.remove("guest")
     assert max(columns) <= 30
     (graph,) = graphs(running)

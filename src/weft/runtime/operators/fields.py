@@ -17,7 +17,7 @@ from weft.tree import Node
 
 
 class Fields:
-    """The output fields of one query: what they read, and their values."""
+    """Output fields of one query: the attributes and times that they read, and their values."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
         self._fields = [(field.name, field.value.transform(by_column)) for field in fields]
@@ -30,33 +30,33 @@ class Fields:
 
     @property
     def attributes(self) -> list[str]:
-        """The attributes that are read, whatever the variable."""
+        """Return the names of the attributes that the fields read, of any variable."""
         return sorted({name for _, name in self.read})
 
     def values(self, columns: Mapping[str, Column], count: int) -> dict[str, pa.Array]:
-        """The fields of so many matches, given what they read by `column_name`."""
+        """Return the fields of `count` matches, given the columns that they read under `column_name`."""
         none = np.zeros(count, np.int64)
         batch = EventBatch(pa.nulls(count, pa.string()), none, none, none, columns)
         return {name: shown(_column_of(value, batch), count) for name, value in self._fields}
 
 
 def column_name(part: Attribute | Elapsed) -> str:
-    """The column that stands for an attribute of a variable, or for a time."""
+    """Return the name of the column with an attribute of a variable, or with an elapsed time."""
     return f"{part.variable}\0{part.name}" if isinstance(part, Attribute) else repr(part)
 
 
 def by_column(node: Node) -> Node:
-    """Rewrites attributes of variables and times to attributes of the current match."""
+    """Rewrite attributes of variables and elapsed times to attributes of the current match."""
     match node:
         case Attribute() | Elapsed():
             return Attribute(column_name(node))
         case Previous():
-            return Attribute("\0")  # nothing came before: it is missing
+            return Attribute("\0")  # there is no previous event: the value is missing
     return node
 
 
 def _column_of(value: Node, batch: EventBatch) -> Column:
-    """The values of an expression for all rows of a batch."""
+    """Evaluate an expression for all rows of a batch."""
     assert isinstance(value, Expression)
     if isinstance(value, Attribute):
         return batch.columns.get(value.name, Column())

@@ -1,4 +1,4 @@
-"""The memory of a graph: rows of occurrences, the events they are made of, and the values conditions read of them."""
+"""Row store of a graph: rows of occurrences, the events they consist of, and the values that conditions read."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.machine.code import Code
 from weft.runtime.machine.values import only_used, tag, tag_events
 
-_MANY_TEXTS = 1 << 12  # fewer are not worth a search
+_MANY_TEXTS = 1 << 12  # with fewer, a search for unused ones does not pay
 
 
 class Columns:
-    """The attributes that are kept of events, by number."""
+    """Attributes that are stored of events, by number."""
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.names = list(names)
-        self.values: dict[str, Expression] = {}  # by name, those that are worked out
+        self.values: dict[str, Expression] = {}  # by name, of computed attributes
 
     def number(self, name: str) -> int:
-        """The number of an attribute."""
+        """Return the number of an attribute; a new one is appended."""
         if name not in self.names:
             self.names.append(name)
         return self.names.index(name)
 
     def number_of_value(self, value: Expression) -> int:
-        """The number of what is worked out from attributes of an event when it comes."""
+        """Return the number of a value that is computed from an event's attributes when the event is added."""
         name = f"\0{value!r}"
         self.values[name] = value
         return self.number(name)
 
 
 class OccurrenceStore:
-    """Flat arrays with monotone ids: a row's parts have smaller ids, and so have older events."""
+    """Rows and events in flat arrays with monotone ids: a row's parts, and older events, have smaller ids."""
 
     def __init__(self, columns: Sequence[str], code: Code) -> None:
         self.columns = tuple(columns)
@@ -55,15 +55,17 @@ class OccurrenceStore:
         self.values: Int64s = np.empty(64 * self.width, np.int64)
         self.texts = TextTable()
         self._texts_bound = 0
-        self._room_of_machine = np.zeros((NOTES + 1) * NOTE, np.int64)
+        self._machine_notes = np.zeros((NOTES + 1) * NOTE, np.int64)
         self._code: Int64s = np.empty(0, np.int64)
         self.read(code)
 
     def read(self, code: Code) -> None:
-        """Make room for what conditions work with; to be done again when there are more of them."""
+        """Allocate the scratch arrays of the conditions; call it again when conditions were added."""
         self._source = code
         self._patterns = [text_test(pattern) for pattern in code.patterns]
-        self._looks = np.empty((0, len(self._patterns)), bool)  # for each text and pattern, as far as known
+        self._found_by_regex = np.empty(
+            (0, len(self._patterns)), bool
+        )  # by text and regular expression, as far as tested
         self._stack = code.stack()
         self._chosen = np.zeros(code.slots, np.int64)
         self._results = np.zeros(2 * code.results, np.int64)
@@ -72,7 +74,7 @@ class OccurrenceStore:
 
     @property
     def width(self) -> int:
-        """Numbers for the values of one event."""
+        """The number of words that the values of one event take."""
         return 2 * len(self.columns)
 
     @property
@@ -81,27 +83,27 @@ class OccurrenceStore:
         return int(self.control[joining.ROWS])
 
     def intern(self) -> None:
-        """Make the code: to be done again when texts have new ids."""
+        """Build the code of the conditions; call it again when texts have new ids."""
         self._code = self._source.array(lambda value: tag(value, self.texts))
 
     def restore_texts(self, texts: Sequence[str]) -> None:
-        """Take the texts of a snapshot."""
+        """Restore the texts of a snapshot."""
         self.texts = TextTable(list(texts))
-        self._looks = self._looks[:0]
+        self._found_by_regex = self._found_by_regex[:0]
         self.intern()
 
     def drop_texts(self) -> bool:
-        """Release texts that no event has, when there are many; return whether ids changed."""
+        """Release unused texts when there are many, and return whether text ids changed."""
         if len(self.texts) < max(_MANY_TEXTS, self._texts_bound):
             return False
         self.texts = only_used(self.texts, self.values[: self.event_count * self.width])
         self._texts_bound = 2 * len(self.texts)
-        self._looks = self._looks[:0]
+        self._found_by_regex = self._found_by_regex[:0]
         self.intern()
         return True
 
     def widen(self, columns: Sequence[str], slots: int) -> None:
-        """Add attributes of events and slots of rows, which are empty in existing ones."""
+        """Add columns of events and slots of rows; both are empty in existing ones."""
         values = self.values[: self.event_count * self.width].reshape(self.event_count, self.width)
         self.columns = tuple(columns)
         wider = np.full((self.event_count, self.width), tagged.MISSING, np.int64)
@@ -118,7 +120,7 @@ class OccurrenceStore:
             self.control[joining.SLOTS_USED] = len(self.slots)
 
     def facts(self) -> joint.Facts:
-        """What conditions can read now."""
+        """Return the arrays that conditions read."""
         machine = Machine(
             self._code,
             self._stack,
@@ -129,73 +131,76 @@ class OccurrenceStore:
             self._results,
             self._lists,
             *self.texts.buffers,
-            self._known_looks(),
+            self._regex_results(),
             len(self._patterns),
         )
-        return joint.Facts(self.values, self.width, self.events, self._room_of_machine, machine)
+        return joint.Facts(self.values, self.width, self.events, self._machine_notes, machine)
 
     def memory(self) -> tuple[joint.Facts, occurrences.Memory]:
-        """What kernels that join work on."""
+        """Return the arrays that join kernels work on."""
         return self.facts(), occurrences.Memory(self.rows, self.slots, self.control, self.events)
 
-    def _known_looks(self) -> npt.NDArray[np.bool_]:
-        """For each text, and each of the patterns, whether it looks like it: found out once."""
-        if self._patterns and len(self._looks) < len(self.texts):
-            new = self.texts.texts(len(self._looks))
+    def _regex_results(self) -> npt.NDArray[np.bool_]:
+        """Return for each text and each regular expression whether it matches; each is tested once."""
+        if self._patterns and len(self._found_by_regex) < len(self.texts):
+            new = self.texts.texts(len(self._found_by_regex))
             found = np.array([[test(text) for test in self._patterns] for text in new], bool)
-            self._looks = np.concatenate([self._looks, found])
-        return self._looks.reshape(-1)
+            self._found_by_regex = np.concatenate([self._found_by_regex, found])
+        return self._found_by_regex.reshape(-1)
 
     # -- rows -----------------------------------------------------------------------------------
 
     def times(self, rows: Int64s, field: int) -> Int64s:
-        """A field of rows."""
+        """Return one field of rows."""
         found: Int64s = self.rows[rows * occurrences.ROW + field]
         return found
 
     def before(self, rows: Int64s, time: int) -> Int64s:
-        """Those of some rows, which are by end, that end before a time."""
+        """Return the rows, which are sorted by end, that end before a time."""
         return rows[: joining.count_before(rows, time, self.rows)]
 
     def event_times(self, events: Int64s, field: int) -> Int64s:
-        """A field of events; of any event where the number is negative."""
+        """Return one field of events; for negative numbers the value is arbitrary."""
         found: Int64s = self.events[np.maximum(events, 0) * occurrences.EVENT + field]
         return found
 
     def add_sources(self, events: Int64s, slots: int) -> Int64s:
-        """Return a new row for each of these events, in which all slots hold the event."""
+        """Add a row for each of these events, with the event in all slots, and return the new rows."""
         first = self.row_count
-        self._room(len(events), slots)
+        self._reserve(len(events), slots)
         joining.add_sources(events, slots, self.rows, self.slots, self.control, self.events)
         return np.arange(first, first + len(events))
 
     def add_matches(self, found: Int64s, spec: Int64s) -> Int64s:
-        """A row for each sequence of single events, which `found` has one per row, after rows of what it is made of."""
+        """Add a row for each sequence of events in `found`, and rows for its prefixes; return the former."""
         first, (count, size) = self.row_count, found.shape
         made = 2 * size - 1
-        self._room(made * count, len(spec) // 3)
+        self._reserve(made * count, len(spec) // 3)
         chain.write_matches(found.ravel(), size - 1, spec, self.rows, self.slots, self.control, self.events)
         return np.arange(first + made - 1, first + made * count, made)
 
     def join(self, lefts: Int64s, rights: Int64s, kind: int, shift: int, spec: Int64s) -> Int64s:
-        """A row for each pair; -1: there is nothing on that side."""
+        """Add a row for each pair of rows, where -1 means that a side is empty, and return the new rows."""
         first = self.row_count
-        self._room(len(lefts), len(spec) // 3)
+        self._reserve(len(lefts), len(spec) // 3)
         joining.join_all(lefts, rights, kind, shift, spec, self.rows, self.slots, self.control, self.events)
         return np.arange(first, first + len(lefts))
 
     def branches(self, lefts: Int64s, rights: Int64s, shift: int, left_spec: Int64s, right_spec: Int64s) -> Int64s:
-        """A row for each of two lists, by end."""
+        """Merge two lists of rows by end, add a row for each, and return the new rows."""
         first, count = self.row_count, len(lefts) + len(rights)
-        self._room(count, max(len(left_spec), len(right_spec)) // 3)
+        self._reserve(count, max(len(left_spec), len(right_spec)) // 3)
         specs = left_spec, right_spec
         joining.join_branches(lefts, rights, shift, *specs, self.rows, self.slots, self.control, self.events)
         return np.arange(first, first + count)
 
     def append_rows(self, rows: Int64s, numbers: Int64s, is_root: npt.NDArray[np.bool_], size: int) -> int:
-        """Append rows of occurrences, with `size` empty slots each, given the numbers of events; the first row."""
+        """Append rows of occurrences with `size` empty slots each, and return the first new id.
+
+        `numbers` are the numbers of their events in this store.
+        """
         first, used = self.row_count, int(self.control[joining.SLOTS_USED])
-        self._room(len(is_root), size)
+        self._reserve(len(is_root), size)
         given = fixed(rows), fixed(numbers), is_root, size
         self.control[joining.SLOTS_USED] = end = channels.put_in(*given, self.rows, first, used)
         self.control[joining.ROWS] += len(is_root)
@@ -203,13 +208,13 @@ class OccurrenceStore:
         return first
 
     def satisfied(self, code: Int64s, lefts: Int64s, rights: Int64s) -> npt.NDArray[np.bool_]:
-        """For which pairs the conditions hold."""
+        """Return for which pairs the conditions hold."""
         if not len(code):
             return np.ones(len(lefts), bool)
         found: npt.NDArray[np.bool_] = joining.satisfied(code, self.facts(), self.rows, self.slots, lefts, rights)
         return found
 
-    def _room(self, rows: int, slots: int) -> None:
+    def _reserve(self, rows: int, slots: int) -> None:
         self.rows = with_room(self.rows, self.row_count * occurrences.ROW, rows * occurrences.ROW)
         self.slots = with_room(self.slots, int(self.control[joining.SLOTS_USED]), rows * slots)
 
@@ -221,15 +226,15 @@ class OccurrenceStore:
         self.events = with_room(self.events, self.event_count * fields, count * fields)
 
     def add(self, batch: EventBatch, chosen: Int64s) -> int:
-        """Remember some events of a batch; the number of the first."""
+        """Add some events of a batch, and return the number of the first."""
         first = self.event_count
         self.expect(len(chosen))
         choosing.keep(chosen, fixed(batch.positions), fixed(batch.starts), fixed(batch.ends), first, self.events)
         self.add_values(batch, chosen)
         return first
 
-    def known_or_added(self, batch: EventBatch) -> Int64s:
-        """The numbers of events, by their positions; those that are not here are added, whatever their positions."""
+    def find_or_add(self, batch: EventBatch) -> Int64s:
+        """Return the numbers of events, found by position; events that are not stored are added."""
         known = self.events[: self.event_count * occurrences.EVENT : occurrences.EVENT]
         order = np.argsort(known, kind="stable")
         places = np.searchsorted(known[order], batch.positions)
@@ -241,12 +246,12 @@ class OccurrenceStore:
         return found
 
     def oldest(self, *, in_order: bool) -> int | None:
-        """The first position of its events, which may have come in order."""
+        """Return the first position of the stored events, or None; `in_order`: they were added by position."""
         known = self.events[: self.event_count * occurrences.EVENT : occurrences.EVENT]
         return None if not len(known) else int(known[0] if in_order else known.min())
 
     def add_values(self, batch: EventBatch, chosen: Int64s) -> None:
-        """Remember some events of a batch of which all but their values is written."""
+        """Store the values of some events of a batch whose positions and times are already written."""
         first, count, width = self.event_count, len(chosen), self.width
         self.event_count += count
         self.values = with_room(self.values, first * width, count * width)

@@ -1,4 +1,4 @@
-"""What every kind of operator is when it runs: events in, matches out as they become certain, state as pages."""
+"""Interface of all operators at run time: events in, final matches out, state as pages."""
 
 from __future__ import annotations
 
@@ -15,66 +15,72 @@ from weft.runtime.watching.triggers import OperatorStats
 
 Item = TypeVar("Item")
 EARLIEST = -(1 << 63)
-FEW = 3  # queries that are named where there are many
-TOGETHER = ""  # stands for all queries of a run, where they go as one
+FEW = 3  # names in a list that is shortened
+TOGETHER = ""  # key of the time that all queries of an operator share
 
 
 class Operator(ABC):
-    """Operators of one kind over one stream of events. By default nothing waits: matches come with their last event."""
+    """Execution of queries of one kind over one stream of events.
 
-    spans = False  # whether matches say which events they cover, besides those they are made of
-    watch: Stopwatch | None = None  # of the seconds of each query, if somebody asks
+    By default nothing is pending: matches are emitted with their last event.
+    """
+
+    spans = False  # whether matches have the interval of events they cover
+    watch: Stopwatch | None = None  # measures the seconds of each query, once they are asked for
 
     @property
     @abstractmethod
     def queries(self) -> Sequence[Any]:
-        """What runs: with the format it decides whether saved pages fit."""
+        """The executed queries; with the state format they decide whether saved pages fit."""
 
     @abstractmethod
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches that are certain with a batch, query by query, each by end. All must be taken."""
+        """Emit the matches that are final with a batch, query by query, each by end. The iterator must be exhausted."""
 
     @abstractmethod
     def count(self, batch: EventBatch) -> Mapping[str, int]:
-        """How many matches of each query are certain with a batch: like `push`, without making them."""
+        """Return how many matches of each query are final with a batch, without building them."""
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """No event that ends before this time will come: the matches that waited to know."""
+        """Emit the matches that are final because no later event ends before this time."""
         return iter(())
 
     @property
     def fires_in_order(self) -> bool | None:
-        """Whether matches of all queries come by end, or None if those of one query after those of another."""
+        """Whether matches of all queries are emitted by end, or None if query by query."""
         return None
 
     @property
     def looks_back(self) -> bool:
-        """Whether it matters how long events are: they may open partitions that ended before they came."""
+        """Whether the length of events matters: a long event may open partitions that ended before it."""
         return False
 
     def expect(self, longest: int) -> None:  # noqa: B027 # most have nothing to do
         """Declare that the input is finite, with events of at most `longest` ticks."""
 
     def expect_end(self, last: int) -> None:  # noqa: B027 # most have nothing to do
-        """The input has ended at this time; derived events may come that end later."""
+        """Declare that the input ended at this time; derived events that end later may follow."""
 
     def finish(self, last: int) -> Iterator[MatchBatch]:
-        """No event will come: the matches that waited for that. The input ended at this time."""
+        """Emit all pending matches: no further event follows, and the input ended at `last`."""
         return iter(())
 
     def watermark_of(self, place: int) -> int | None:
-        """The output watermark of a query, by place: no later match ends earlier. None: the end of the last event."""
+        """The output watermark of a query, by place: no later match ends earlier.
+
+        None means the end of the last event.
+        """
         return None
 
     @property
     def watermark(self) -> int | None:
-        """The output watermark: no later match ends earlier. None means the end of the last event."""
+        """The least output watermark of the queries, or None for the end of the last event."""
         known = [self.watermark_of(place) for place in range(len(self.queries))]
         return min((time for time in known if time is not None), default=None)
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """What it counted since it began."""
+        """Counters since the operator was created, by name."""
         return {}
 
     @property
@@ -83,7 +89,7 @@ class Operator(ABC):
         return 0
 
     def bytes_of_query(self, name: str) -> int:
-        """The bytes of memory that are one query's own; all, where queries share them."""
+        """Return the bytes of memory of one query, or of all if they share their state."""
         return bytes_of(self)
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
@@ -94,17 +100,17 @@ class Operator(ABC):
         return Counter()
 
     def seconds_of_query(self, name: str) -> float:
-        """The seconds that were taken for one query alone since this was asked first; for all, where they go as one."""
+        """Return the seconds spent for one query since the first call, or for all if they are executed together."""
         if self.watch is None:
             self.watch = Stopwatch()
         return self.watch.seconds[name] + self.watch.seconds[TOGETHER]
 
     def timed(self, name: str, found: Iterator[Item]) -> Iterator[Item]:
-        """What is found, while the time to find it counts for a query, if somebody asks."""
+        """Iterate over the results, and count the time this takes for a query once its seconds were asked for."""
         return found if self.watch is None else self.watch.around(name, found)
 
     def operator_stats(self, where: str, received: int, emitted: int) -> list[OperatorStats]:
-        """How its operators stand, given what all of them received and emitted; those that work as one are one."""
+        """Return statistics by physical operator, given the totals of received and emitted; one entry by default."""
         names = named([query.name for query in self.queries if query is not None])
         return [OperatorStats(f"{where}: {names}", received, emitted, self.waiting)]
 
@@ -119,7 +125,7 @@ class Operator(ABC):
         """Remove the queries at these places with the state that they do not share."""
 
     def replace_queries(self, queries: Mapping[int, Any]) -> None:
-        """Replace the form of queries, by place, where the state is the same."""
+        """Replace queries, by place, by others whose state has the same form."""
         raise NotImplementedError(f"{type(self).__name__} keeps other things for other forms")
 
     @abstractmethod
@@ -128,10 +134,10 @@ class Operator(ABC):
 
     @abstractmethod
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from the pages of snapshots."""
+        """Restore the state from the pages of snapshots."""
 
 
 def named(names: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
+    """List the first names, and the number of further ones."""
     more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
     return f"{', '.join(names[:FEW])}{more}"

@@ -1,4 +1,4 @@
-"""The operators of a graph, each of the class that its pattern asks for."""
+"""Create the operator of each node of a graph, of the class that its pattern requires."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _REPEATS: dict[str, type[JoinNode]] = {"next": FollowOperator, "each": Sequences
 
 
 def build_operators(build: Build, first: int = 0) -> list[JoinNode]:
-    """The operators of all nodes from one on, in their order."""
+    """Create the operators of the nodes from `first` on, in their order."""
     return [_operator_of(node)(build, number) for number, node in enumerate(build.graph.nodes[first:], start=first)]
 
 

@@ -1,4 +1,4 @@
-"""A chain by key at work: it looks at the events of a batch itself, and makes rows of its matches only."""
+"""Keyed chain operator: it reads events of a batch directly, and adds rows only for its matches."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from weft.runtime.operators.occurrence_store import with_room
 
 Mask = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
-INTERRUPT_CHECK_EVERY = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
-MUCH = 0.5  # of the entries are in use: then they stay where they are
+INTERRUPT_CHECK_EVERY = 1 << 22  # visited entries between two checks for Ctrl-C
+MUCH = 0.5  # share of entries in use above which they are not compacted
 
 
 class ChainOperator(JoinNode):
-    """A chain. Of a batch, `look` is to be called first, and `number` when the events that it keeps have numbers."""
+    """Keyed chain. For each batch call `advance_keys`, then `renumber_kept` when the kept events have numbers."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -48,39 +48,42 @@ class ChainOperator(JoinNode):
 
     @property
     def waiting(self) -> int:
-        """How many beginnings of chains wait for their next event."""
+        """The number of partial chains."""
         return int(self.state[chain.USED] - self.state[chain.SPARE])
 
     def read(self, predicates: Predicates) -> None:
-        """Share what is known of a batch with all that look at it."""
+        """Register the predicates with the shared classifier."""
         self._classifier = Classifier([self.predicates], predicates)
         self._of_letters = NOTHING
 
     def use(self, keys: Keys) -> None:
-        """Share the keys of a batch with all that look at it."""
+        """Register with the shared key coding of the layer."""
         self._keys = keys.use(self.partition, self)
 
-    def seen(self, batch: EventBatch) -> tuple[Int32s, Int32s]:
-        """The letter and the key of each event."""
+    def letters_and_keys(self, batch: EventBatch) -> tuple[Int32s, Int32s]:
+        """Return the letter and the key slot of each event."""
         (letters,) = self._classifier.letters(batch)
         for letter in range(len(self._of_letters) // chain.LETTER, self._classifier.letter_count(0)):
-            self._of_letters = np.append(self._of_letters, self._known_of(self._classifier.truths(0, letter)))
+            self._of_letters = np.append(self._of_letters, self._letter_entry(self._classifier.truths(0, letter)))
         slots = self._keys.code_equal(batch)
         if len(self.heads) < self._keys.capacity * self.waits:
             self.heads = lengthened(self.heads, 2 * self._keys.capacity * self.waits)
         return letters, slots
 
-    def _known_of(self, truths: Sequence[bool]) -> Int64s:
-        """What the kernel knows of events by what is true of them: nothing where they are of no use."""
+    def _letter_entry(self, truths: Sequence[bool]) -> Int64s:
+        """Return what the kernel knows of a letter.
+
+        These are its truths as bits, or 0 if the letter is irrelevant, and the first and the last step that it fits.
+        """
         bits = sum(1 << place for place, truth in enumerate(truths) if truth)
         of_use = (1 << (self.waits + 1)) - 1 | 1 << (2 * self.waits + 2)
         taking = [step for step in range(1, self.waits + 1) if truths[step]] or [1, 0]
         return np.array([bits if bits & of_use else 0, taking[0], taking[-1]], np.int64)
 
-    def look(self, batch: EventBatch, letters: Int32s, slots: Int32s, first: int) -> Mask:
-        """Take events; those that it keeps, which have numbers from `first` on for now."""
+    def advance_keys(self, batch: EventBatch, letters: Int32s, slots: Int32s, first: int) -> Mask:
+        """Process events and return which are kept; these are numbered from `first` on, provisionally."""
         at, state, kept = 0, self.state, np.zeros(len(batch), bool)
-        # Room for all that may end with one event, so that the kernel need not count them before each.
+        # Space for all matches that may end with one event, so that the kernel need not count them before each.
         waiting = int(state[chain.USED] - state[chain.SPARE])
         self._found = with_room(self._found, 0, waiting * (self.waits + 1))
         events = chain.KeyedEvents(letters, slots, fixed(batch.starts), fixed(batch.ends))
@@ -93,59 +96,59 @@ class ChainOperator(JoinNode):
             if at < 0:
                 at = ~at
                 continue
-            most = self.waiting + 1  # entries, or matches, that one event can make: only what lacks room grows
+            most = self.waiting + 1  # entries, or matches, that one event can add: only full arrays grow
             self.entries = with_room(self.entries, int(state[chain.USED]) * self.width, most * self.width)
             size = self.waits + 1
             self._found = with_room(self._found, int(state[chain.OUT]) * size, most * size)
 
-    def number_kept(self, first: int, numbers: Int64s) -> None:
-        """Give the events that it kept of the last batch, with numbers from `first` on, the numbers they have now."""
+    def renumber_kept(self, first: int, numbers: Int64s) -> None:
+        """Replace the provisional numbers of the kept events, from `first` on, by their final ones."""
         chain.number(self.used().ravel(), self.width, chain.EVENTS, first, numbers)
         chain.number(self.matches().ravel(), self.waits + 1, 0, first, numbers)
 
     def matches(self) -> Int64s:
-        """The events of the matches that have no rows yet, one match per row."""
+        """Return the events of the matches that have no rows yet, one match per row."""
         return self._found[: self.state[chain.OUT] * (self.waits + 1)].reshape(-1, self.waits + 1)
 
     def advance(self, run: Running) -> None:
-        """Make rows of the matches; those that are only counted need none."""
-        found, arena = self.matches(), run.arena
+        """Add rows for the matches; matches that are only counted get none."""
+        found, row_store = self.matches(), run.row_store
         if self.is_counting and len(found):
-            ended = int(np.searchsorted(arena.event_times(found[:, -1], occurrences.EVENT_END), run.clock))
+            ended = int(np.searchsorted(row_store.event_times(found[:, -1], occurrences.EVENT_END), run.clock))
             self.counted += ended
             self.emitted += ended
             found = found[ended:]
             self.state[chain.OUT] = 0
         if len(found):
             begin = int(self.control[joining.OUT])
-            self.give(arena.add_matches(found, self.spec))
+            self.emit(row_store.add_matches(found, self.spec))
             self.state[chain.OUT] = 0
-            self.put_in_order(arena, begin)
+            self.sort_new(row_store, begin)
         self.watermark = run.clock
 
-    # -- giving up ------------------------------------------------------------------------------
+    # -- expiry ---------------------------------------------------------------------------------
 
     def waiting_since(self) -> Int64s:
-        """For each beginning that waits, since when it counts."""
+        """Return for each partial chain the time from which its age counts."""
         entries = self.used()
         found: Int64s = entries[entries[:, chain.EVENTS] != chain.NO_EVENT, chain.SINCE]
         return found
 
     def sweep(self, clock: int, live: Mask, floor: int = BEGINNING) -> None:
-        """Give up what waits in vain, or counts since before the floor, and mark the events of the rest."""
+        """Remove expired partial chains, and those older than the floor; mark the events of the others as live."""
         kept = chain.mark(self.steps, clock, floor, self.entries, self.state, live)
-        # What was given up before its time must not be met again.
+        # Entries that were evicted before they expired must not be visited again.
         if kept < MUCH * self.state[chain.USED] or floor > BEGINNING:
             fresh = np.empty(max(64, 2 * kept) * self.width, np.int64)
             chain.repack(self.heads, self.waits, self.entries, self.state, fresh)
             self.entries = fresh
 
     def renumber(self, places: Int64s) -> None:
-        """Take the new numbers of events."""
+        """Replace the numbers of events after they moved."""
         chain.number(self.used().ravel(), self.width, chain.EVENTS, 0, places)
 
     def used(self) -> Int64s:
-        """The entries, one per row."""
+        """Return the entries, one per row."""
         return self.entries[: self.state[chain.USED] * self.width].reshape(-1, self.width)
 
     def live_slots(self, capacity: int) -> Mask:
@@ -156,4 +159,4 @@ class ChainOperator(JoinNode):
         return live
 
     def clear_slots(self, slots: Int32s) -> None:
-        """See `KeyUser`: nothing waits there."""
+        """See `KeyUser`: free slots have no partial chains."""

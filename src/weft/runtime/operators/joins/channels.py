@@ -1,7 +1,6 @@
-"""Occurrences on their way between lanes: taken out of the graph that finds them, put into one that joins them.
+"""Occurrences sent between lanes: exported from the graph that finds them, and imported by one that joins them.
 
-They keep the rows that they are made of, so that they stand in the same order, and have the same history, on both
-sides.
+They include the rows that they consist of, so that their order and their history are the same on both sides.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _WHICH: dict[What, int] = {
 class OccurrenceBatch:
     """Occurrences of one channel, by end: `roots` are their places among `rows`, where parts come first.
 
-    Rows of single events have the place of the event among `events`, which are by position. `chunks` have the
-    identities of these by `attributes`, once it is known what these are.
+    Rows of single events have the place of the event among `events`, which are sorted by position. `chunks` have the
+    identities of these events by `attributes`, once they are computed.
     """
 
     channel: int
@@ -52,29 +51,29 @@ class OccurrenceBatch:
 
     @property
     def ends(self) -> Int64s:
-        """When each of them ends."""
+        """The end of each occurrence."""
         found: Int64s = self.rows.reshape(-1, occurrences.ROW)[self.roots, occurrences.END]
         return found
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> OccurrenceBatch:
-        """Some of the occurrences."""
+        """Select occurrences by a mask."""
         return self if chosen.all() else replace(self, roots=self.roots[chosen])
 
 
 def occurrences_of(run: JoinOperator, channel: Channel, ids: Int64s) -> OccurrenceBatch:
-    """Some rows of a graph with all that they are made of."""
-    arena = run.arena
-    live, live_events = np.zeros(arena.row_count, bool), np.zeros(arena.event_count, bool)
+    """Export rows of a graph with all rows and events that they consist of."""
+    row_store = run.row_store
+    live, live_events = np.zeros(row_store.row_count, bool), np.zeros(row_store.event_count, bool)
     live[ids] = True
-    compact.mark(arena.rows, live, live_events)
+    compact.mark(row_store.rows, live, live_events)
     numbers = np.flatnonzero(live_events)
-    fields = arena.events[: arena.event_count * occurrences.EVENT].reshape(-1, occurrences.EVENT)[numbers]
+    fields = row_store.events[: row_store.event_count * occurrences.EVENT].reshape(-1, occurrences.EVENT)[numbers]
     order = np.argsort(fields[:, occurrences.POSITION], kind="stable")
     fields, numbers = fields[order], numbers[order]
     places, event_places = np.zeros(len(live), np.int64), np.zeros(len(live_events), np.int64)
     event_places[numbers] = np.arange(len(numbers))
     rows = np.empty(int(np.count_nonzero(live)) * occurrences.ROW, np.int64)
-    channels.take_out(arena.rows, live, places, event_places, rows)
+    channels.take_out(row_store.rows, live, places, event_places, rows)
     positions = np.ascontiguousarray(fields[:, occurrences.POSITION])
     events = EventBatch(
         pa.nulls(len(numbers)),
@@ -87,14 +86,14 @@ def occurrences_of(run: JoinOperator, channel: Channel, ids: Int64s) -> Occurren
 
 
 def _columns_of(kept: EventBuffer, channel: Channel) -> list[str]:
-    """The attributes that occurrences of a channel show."""
+    """Return the attributes that occurrences of a channel must include."""
     named = [name for name in channel.attributes if name != ALL_FIELDS]
     shown = [SHOWN + name for name in kept.fields()] if len(named) < len(channel.attributes) else []
     return [*named, *shown]
 
 
 class ReceivedOperator(JoinNode):
-    """Occurrences that other lanes find. Those that end before the `bound` have all come."""
+    """Source of the occurrences that other lanes find; those that end before `bound` are complete."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -102,7 +101,7 @@ class ReceivedOperator(JoinNode):
         assert channel is not None
         self.channel = channel
         self.bound = BEGINNING
-        self.wanted: Int64s = NOTHING  # what the slots of each occurrence are to hold
+        self.wanted: Int64s = NOTHING  # for each slot, which event of which variable it holds
         self._waiting: Int64s = NOTHING  # rows, by end
 
     def link(self, build: Build) -> None:
@@ -112,27 +111,27 @@ class ReceivedOperator(JoinNode):
         self.wanted = np.array(wanted, np.int64)
 
     def receive(self, run: JoinOperator, batch: OccurrenceBatch) -> None:
-        """Put occurrences into the graph; they are given out when all that stand before them have come."""
-        arena = run.arena
+        """Import occurrences; they are emitted when all earlier ones have arrived."""
+        row_store = run.row_store
         events = replace(batch.events, rows=None)
-        numbers = arena.known_or_added(events)
+        numbers = row_store.find_or_add(events)
         run.kept.merge(events)
         is_root = np.zeros(len(batch.rows) // occurrences.ROW, bool)
         is_root[batch.roots] = True
-        first = arena.append_rows(batch.rows, numbers, is_root, len(self.wanted) // 2)
+        first = row_store.append_rows(batch.rows, numbers, is_root, len(self.wanted) // 2)
         if len(self.wanted):
             roots = first + np.flatnonzero(is_root)
-            channels.fill_received(arena.rows, arena.events, roots, self.wanted, arena.slots)
+            channels.fill_received(row_store.rows, row_store.events, roots, self.wanted, row_store.slots)
         together = np.concatenate([self._waiting, first + batch.roots])
-        self._waiting = together[np.argsort(arena.times(together, occurrences.END), kind="stable")]
+        self._waiting = together[np.argsort(row_store.times(together, occurrences.END), kind="stable")]
 
     def advance(self, run: Running) -> None:
         """See `JoinNode.advance`."""
         self.watermark, begin = self.bound, int(self.control[joining.OUT])
-        ready = run.arena.before(self._waiting, self.bound)
+        ready = run.row_store.before(self._waiting, self.bound)
         self._waiting = self._waiting[len(ready) :]
-        self.give(ready)
-        self.put_in_order(run.arena, begin)
+        self.emit(ready)
+        self.sort_new(run.row_store, begin)
 
     @property
     def waiting(self) -> int:

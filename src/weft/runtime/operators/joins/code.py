@@ -1,4 +1,4 @@
-"""Conditions on occurrences as lines for `weft.kernels.joins.joint`: quick tests, and code with what it is bound to."""
+"""Compile conditions on occurrences for `weft.kernels.joins.joint`: quick tests, and code with its bindings."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from weft.runtime.operators.joins.layout import What
 from weft.runtime.operators.occurrence_store import Columns
 
 _MOST_TICKS = 1 << 60
-_MOST_TESTS = 2  # on values in entries, as `weft.kernels.joins.buckets` has them
+_MOST_TESTS = 2  # values that an entry of `weft.kernels.joins.buckets` has space for
 
 
 @dataclass(frozen=True)
 class View:
-    """What a condition sees.
+    """The occurrences that a condition reads, and how their variables are found.
 
-    `pair`: two operands, of which the left one came before. `run`: a run, or the member before, and a candidate.
-    `alone`: one occurrence before which there was nothing; `start`: the same where a run may begin.
-    `nodes` are the nodes of the left and right occurrence, `variables` what each binds.
+    `pair`: two operands, the left of which is earlier. `run`: a run, or its last member, and a candidate.
+    `alone`: one occurrence without a predecessor; `start`: the same where a run may begin.
+    `nodes` are the nodes of the left and right occurrence, `variables` the variables that each binds.
     """
 
     kind: OneOf["pair", "run", "alone", "start"]
@@ -37,14 +37,14 @@ class View:
     bound: frozenset[str] = frozenset()  # variables that the left occurrence always binds
 
     def find(self, variable: str) -> tuple[int, int, int]:
-        """Whose slots have a variable, at which node, and its number there."""
+        """Return which side binds a variable, at which node, and its number there."""
         if self.kind == "pair" and variable not in self.variables[0]:
             return joint.ON_RIGHT, self.nodes[1], self.variables[1].index(variable)
         side = joint.ON_EITHER if self.kind == "run" else joint.ON_LEFT
         return side, self.nodes[0], self.variables[0].index(variable)
 
     def find_before(self, variable: str) -> tuple[int, int, int] | None:
-        """The same in what came before, or None if nothing that came before can bind it."""
+        """Find a variable in the predecessor, or return None if the predecessor cannot bind it."""
         side, node, number = self.find(variable)
         if self.kind in ("alone", "start") or side == joint.ON_RIGHT:
             return None
@@ -52,7 +52,7 @@ class View:
 
 
 def _span(part: Predicate) -> tuple[int, int] | None:
-    """The operator and the ticks of a comparison of the length of the whole with a whole number."""
+    """Match a comparison of the total length with an integer: its operator and its ticks, or None."""
     match part:
         case Comparison(symbol, Elapsed(None, None), Literal(int(ticks))) if not isinstance(ticks, bool):
             return (OPERATORS[symbol], ticks) if abs(ticks) < _MOST_TICKS else None
@@ -60,15 +60,15 @@ def _span(part: Predicate) -> tuple[int, int] | None:
 
 
 class SlotNumbers(Protocol):
-    """Tells in which slot of a node's occurrences the event of a variable is."""
+    """Protocol that finds the slot in which a node's occurrences have the event of a variable."""
 
     def slot(self, node: int, what: What, variable: int) -> int:
-        """The place of a slot; it is there from now on."""
+        """Return the place of a slot, which is added if it is new."""
         ...
 
 
 class _Bound(Terms):
-    """What one condition is bound to: a line for each slot of the machine, and for each of its results."""
+    """Bindings of one condition: a line for each slot of the machine, and for each of its results."""
 
     def __init__(self, view: View, layouts: SlotNumbers, columns: Columns) -> None:
         self._view = view
@@ -78,7 +78,7 @@ class _Bound(Terms):
         self.times: dict[Instruction, int] = {}
 
     def lines(self) -> list[Instruction]:
-        """The lines; that of a list says how much room the places of all lists take."""
+        """Return the lines; the line of a list includes the space that all lists take."""
         size = machine.LIST * len(self.slots)
         slots = [(kind, x, y, size if kind == joint.EACH_OF else 0) for kind, x, y, _ in self.slots.values()]
         return [*slots, *self.times]
@@ -101,7 +101,10 @@ class _Bound(Terms):
         raise refused(term)
 
     def quantified(self, atom: Predicate) -> Quantified | None:
-        """Vacuous when nothing came before; for every event of `Every`. See `Terms.quantified`."""
+        """Return what the condition quantifies over, or None if it holds vacuously without a predecessor.
+
+        A condition with `Every` must hold for every event. See `Terms.quantified`.
+        """
         parts = list(atom.walk())
         before = [self._view.find_before(part.attribute.variable or "") for part in parts if isinstance(part, Previous)]
         every = dict.fromkeys(part for part in parts if isinstance(part, Every))
@@ -133,7 +136,7 @@ class _Bound(Terms):
 
 
 class Compiler:
-    """Compiles conditions; their slots and columns are there from then on."""
+    """Compiles conditions, and adds the slots and columns that they need."""
 
     def __init__(self, layouts: SlotNumbers, columns: Columns, code: Code) -> None:
         self._layouts = layouts
@@ -141,7 +144,7 @@ class Compiler:
         self._code = code
 
     def conditions(self, conditions: Iterable[Predicate], view: View) -> Int64s:
-        """Lines that are true when all conditions hold: the quick ones first."""
+        """Compile conditions to lines that are true when all hold, quick tests first."""
         quick: list[Instruction] = []
         slow: list[Instruction] = []
         for part in conjuncts(conditions):
@@ -164,7 +167,7 @@ class Compiler:
         return [*bound.lines(), (joint.RUN, begin, end, 0)]
 
     def tests(self, conditions: Iterable[Predicate], view: View) -> tuple[Int64s, tuple[Predicate, ...]]:
-        """Comparisons of the left occurrence with the right one, equalities first, and the conditions that are left.
+        """Split conditions into quick tests between the two sides, equalities first, and the rest.
 
         A test is an operator, and slot and column of either side.
         """
@@ -176,7 +179,7 @@ class Compiler:
         return np.array([found[part] for part in chosen], np.int64).ravel(), rest
 
     def _across(self, part: Predicate, view: View) -> tuple[int, ...] | None:
-        """A comparison of an attribute of the left occurrence with one of the right one, as a test."""
+        """Compile a comparison between attributes of both sides to a test, or return None."""
         if not isinstance(part, Comparison):
             return None
         left, right = self._quick_operand(part.left, view), self._quick_operand(part.right, view)
@@ -187,12 +190,12 @@ class Compiler:
         return OPERATORS[MIRRORED[part.operator]], *right[1:], *left[1:]
 
     def operand(self, attribute: Attribute, view: View) -> tuple[int, int]:
-        """The slot and column of an attribute, as a key has them."""
+        """Return the slot and column of an attribute, as keys have them."""
         _, node, number = view.find(attribute.variable or "")
         return self._layouts.slot(node, "event", number), self._columns.number(attribute.name)
 
     def _quick_operand(self, expression: Expression, view: View) -> tuple[int, int, int] | None:
-        """Side, slot and column of an attribute, now or of what surely came before, or None if it is something else."""
+        """Return side, slot and column of an attribute (also of a predecessor that always exists), or None."""
         match expression:
             case Attribute(_, variable):
                 found: tuple[int, int, int] | None = view.find(variable or "")

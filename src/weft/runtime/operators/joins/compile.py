@@ -1,4 +1,4 @@
-"""From a graph to operators: every condition as code, every equality as a key, every bound of time as a limit."""
+"""Prepare the nodes of a graph for execution: views of conditions, the order of occurrences, keys from equalities."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from weft.runtime.operators.joins.code import Compiler, View
 
 
 def operands_of(pattern: Composite) -> tuple[Composite, ...]:
-    """The operands of a pattern, with the names it calls their variables."""
+    """Return the operands of a pattern."""
     return tuple(child for child in pattern.children() if isinstance(child, Composite))
 
 
 def view_of(number: int, node: GraphNode) -> View:
-    """What the conditions of a node see of its operands (for a source: of itself)."""
+    """Return the view of a node's conditions on its operands, or for a source on itself."""
     inputs = node.inputs or (number,)
     variables = tuple(operand.variables for operand in operands_of(node.pattern) or (node.pattern,))
     kind = "run" if isinstance(node.pattern, CompositeRepeat) else "pair" if len(inputs) == 2 else "alone"
@@ -27,15 +27,15 @@ def view_of(number: int, node: GraphNode) -> View:
 
 
 def start_view(view: View) -> View:
-    """What the conditions see of the first member of a run."""
+    """Return the view of conditions on the first member of a run."""
     return View("start", view.nodes, view.variables, view.bound)
 
 
 def order_matters(graph: Graph) -> list[bool]:
-    """For each node whether someone depends on the order of occurrences that end at the same time.
+    """Return for each node whether the order of its occurrences that end at the same time matters.
 
-    The first of right operands and the longest runs do; so do runs of runs, of which only the first of equal
-    bindings is reported. Others look at ends only, and matches are sorted when they are reported.
+    It does for the first of right operands, for longest runs, and for runs of runs, of which only the first with equal
+    bindings is reported. Other operators only compare ends, and matches are sorted when they are reported.
     """
     matters = [False] * len(graph.nodes)
     for output in graph.outputs:
@@ -61,7 +61,7 @@ def order_matters(graph: Graph) -> list[bool]:
 def key_columns(
     pattern: Composite, tests: Iterable[Predicate], operands: tuple[Composite, ...], view: View, compiler: Compiler
 ) -> list[int]:
-    """Equalities between the two sides, as (left slot, left column, right slot, right column) each."""
+    """Return the equalities between the two sides, each as (left slot, left column, right slot, right column)."""
     key: list[int] = []
     for test in conjuncts(tests):
         pair = (
@@ -88,7 +88,7 @@ def _equated(test: Predicate, operands: tuple[Composite, ...]) -> tuple[Attribut
 
 
 def _plain(expression: Expression, left: Composite) -> Attribute | None:
-    """The attribute that is read; that of what came before is the left one's, if it always has it."""
+    """Return the attribute that is read, also from a predecessor that the left operand always binds, or None."""
     match expression:
         case Attribute():
             return expression

@@ -1,4 +1,4 @@
-"""Giving up the oldest occurrences that wait in a graph, where there is no room for all."""
+"""Evict the oldest pending occurrences of a graph when memory is short."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 
 
 def drop_oldest(run: JoinOperator, limit: int, names: Collection[str]) -> Counter[str]:
-    """Drop the older half of what waits for some queries, if it is made of more than half so many bytes."""
-    graph, arena = run.graph, run.arena
+    """Evict the older half of the pending occurrences of queries if all take more than half of `limit` bytes.
+
+    Return how many were evicted, by the names of the queries that needed them.
+    """
+    graph, row_store = run.graph, run.row_store
     loses = losable_nodes(graph, names)
     own = [op for op in run.operators if loses[op.number] and keeps_beginnings(graph.nodes[op.number])]
     waiting = [op.waiting_since() for op in own]
-    rows = max(arena.row_count, 1)
-    each = buckets.ENTRY + occurrences.ROW + len(arena.slots) // rows + occurrences.EVENT + arena.width
-    if 2 * sum(map(len, waiting)) * each * arena.rows.itemsize <= limit:
+    rows = max(row_store.row_count, 1)
+    each = buckets.ENTRY + occurrences.ROW + len(row_store.slots) // rows + occurrences.EVENT + row_store.width
+    if 2 * sum(map(len, waiting)) * each * row_store.rows.itemsize <= limit:
         return Counter()
     floor = int(np.median(np.concatenate(waiting))) + 1
     sweep_graph(run, Floor(floor, frozenset(op.number for op in own)))

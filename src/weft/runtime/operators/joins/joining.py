@@ -1,4 +1,4 @@
-"""Operators that join at work: one after the other, all sub-sequences, at the same time, and not at all."""
+"""Join operators: sequences, all iterations, overlap, and absence."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from weft.runtime.operators.joins.compile import key_columns, operands_of, start
 from weft.runtime.operators.joins.operators import ALL, NOTHING, Build, JoinNode, Running, Store
 
 _PICKS = {"each": follow.EACH, "first": follow.FIRST_ONE, "next": follow.NEXT_ONES}
-INTERRUPT_CHECK_EVERY = 1 << 22  # partners that are looked at until Ctrl-C gets its turn
+INTERRUPT_CHECK_EVERY = 1 << 22  # visited partners between two checks for Ctrl-C
 _WHEN = {"before": overlap.BEFORE_IT, "during": overlap.DURING, "between": overlap.BETWEEN}
 
 
 class JoinOperator(JoinNode):
-    """What operators with stored occurrences have in common."""
+    """Shared part of the operators with stored occurrences."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -36,20 +36,20 @@ class JoinOperator(JoinNode):
 
     @property
     def asked(self) -> joining.Asked:
-        """What kernels are asked for."""
+        """The arguments of the kernels that describe this join."""
         return joining.Asked(self.parameters, self.tests, self.where, self.among, self.first, self.key, self.spec)
 
     def turns(self) -> Iterator[None]:
-        """For each time that a kernel is to be called: once, and again when it has paused."""
+        """Iterate once for each call of a kernel: the first, and one more each time that it paused."""
         self.control[joining.STEPS_LEFT] = -1
         while self.control[joining.STEPS_LEFT] < 0:
             self.control[joining.STEPS_LEFT] = INTERRUPT_CHECK_EVERY
             yield
 
     def compile(self, build: Build, decisive: tuple[Predicate, ...], limit: Span = None) -> Int64s:
-        """Find keys and tests in the conditions that decide about a pair; the code of what is left of them.
+        """Extract key and tests from the conditions that decide about a pair, and compile the other conditions.
 
-        A condition that says no more than the limit of the store is left out.
+        A condition that the time limit of the store implies is left out.
         """
         key = key_columns(self.pattern, decisive, self.operands, self.view, build.compiler)
         self.key = np.array(key, np.int64)
@@ -59,7 +59,7 @@ class JoinOperator(JoinNode):
 
 
 class FollowOperator(JoinOperator):
-    """One after the other; also runs of pick `next`, whose left operand is what they gave out themselves."""
+    """Sequence of two operands; also runs of pick `next`, whose left operand is their own output."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -90,7 +90,7 @@ class FollowOperator(JoinOperator):
         self.repeats = runs and repeats_itself(self.operands[0])
 
     def _needed(self, build: Build, where: tuple[Predicate, ...]) -> tuple[int, tuple[Predicate, ...]]:
-        """The truths that the right one's event must have, as bits, and the conditions that are left."""
+        """Return the truths that the right operand's event must have, as bits, and the other conditions."""
         needed, rest = 0, []
         for test in conjuncts(where):
             own = own_predicate(self.operands[1], test)
@@ -107,30 +107,30 @@ class FollowOperator(JoinOperator):
     def advance(self, run: Running) -> None:
         """See `JoinNode.advance`."""
         bound = run.bound(self)
-        if self.repeats:  # what ends at one time must be free of repetitions before it is extended
-            given, count = run.given(self, 0)
-            ends = run.arena.times(given[self.control[joining.RIGHT_AT] : count], occurrences.END)
+        if self.repeats:  # runs that end at one time must be deduplicated before they are extended
+            emitted_rows, count = run.emitted_rows(self, 0)
+            ends = run.row_store.times(emitted_rows[self.control[joining.RIGHT_AT] : count], occurrences.END)
             for end in np.unique(ends[ends < bound]).tolist():
                 self._advance(run, end + 1)
         self._advance(run, bound)
         self.watermark = bound
 
     def _advance(self, run: Running, bound: int) -> None:
-        arena, (store,), begin = run.arena, self.stores, int(self.control[joining.OUT])
+        row_store, (store,), begin = run.row_store, self.stores, int(self.control[joining.OUT])
         for _ in self.turns():
-            arena.rows, arena.slots, self.out, store.entries, store.table = follow.follow(
-                self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
+            row_store.rows, row_store.slots, self.out, store.entries, store.table = follow.follow(
+                self.asked, *row_store.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
             )
-        self.put_in_order(arena, begin)
+        self.sort_new(row_store, begin)
 
 
 def repeats_itself(pattern: Composite) -> bool:
-    """Whether two runs of the pattern's occurrences can be the same occurrence: only runs of runs can."""
+    """Whether two runs of the pattern's occurrences can be the same occurrence, as only runs of runs can."""
     return any(isinstance(node, CompositeRepeat) for node in pattern.walk())
 
 
 class SequencesOperator(JoinOperator):
-    """Step's any iteration."""
+    """Runs of all subsequences of the operand's occurrences (Step's any iteration)."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -149,22 +149,24 @@ class SequencesOperator(JoinOperator):
 
     def advance(self, run: Running) -> None:
         """See `JoinNode.advance`."""
-        arena, bound, (store,), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
-        most = self.control[iterate.MEMBERS] + run.given(self, 0)[1] - self.control[joining.RIGHT_AT] + 1
+        row_store, bound, (store,), begin = run.row_store, run.bound(self), self.stores, int(self.control[joining.OUT])
+        most = self.control[iterate.MEMBERS] + run.emitted_rows(self, 0)[1] - self.control[joining.RIGHT_AT] + 1
         scratch = iterate.scratch_for(int(most), len(self.allowed))
         for _ in self.turns():
-            arena.rows, arena.slots, self.out, store.entries, store.table, self.members, self.reach = iterate.sequences(
-                self.asked,
-                self.allowed,
-                scratch,
-                *arena.memory(),
-                run.inputs(self, bound),
-                self.control,
-                store.buckets,
-                self.out,
-                iterate.Iterated(self.members, self.reach),
+            row_store.rows, row_store.slots, self.out, store.entries, store.table, self.members, self.reach = (
+                iterate.sequences(
+                    self.asked,
+                    self.allowed,
+                    scratch,
+                    *row_store.memory(),
+                    run.inputs(self, bound),
+                    self.control,
+                    store.buckets,
+                    self.out,
+                    iterate.Iterated(self.members, self.reach),
+                )
             )
-        self.put_in_order(arena, begin)
+        self.sort_new(row_store, begin)
         self.watermark = bound
 
     def cursor(self, side: int) -> int:
@@ -172,15 +174,15 @@ class SequencesOperator(JoinOperator):
         return joining.RIGHT_AT
 
     def used_members(self) -> Int64s:
-        """The members so far, one per row."""
+        """Return the members so far, one per row."""
         return self.members[: iterate.MEMBER * self.control[iterate.MEMBERS]].reshape(-1, iterate.MEMBER)
 
     def used_reach(self) -> Int64s:
-        """What they reach, one item per row."""
+        """Return the items of what the members reach, one per row."""
         return self.reach[: self.control[iterate.REACHED]].reshape(-1, self.item)
 
     def forget(self, before: int) -> None:
-        """Give up members that start before a time, which is too long ago for them to matter."""
+        """Remove the members that start before a time."""
         members, reach, (store,) = self.used_members(), self.used_reach(), self.stores
         kept = members[:, iterate.MEMBER_START] >= before
         numbers = np.cumsum(kept) - 1
@@ -203,7 +205,10 @@ class SequencesOperator(JoinOperator):
 
 
 def length_bits(lengths: Lengths) -> tuple[int, npt.NDArray[np.uint64]]:
-    """How many lengths are told apart (without a bound, the last stands for all greater ones); which are allowed."""
+    """Return how many lengths are distinguished, and the allowed ones as bits.
+
+    Without an upper bound the last length represents all greater ones.
+    """
     greatest = max([lengths.low, *(length + 1 for length in lengths.excluded)])
     told_apart = max(1, greatest if lengths.high is None else lengths.high)
     allowed = np.zeros((told_apart + 63) // 64, np.uint64)
@@ -214,7 +219,7 @@ def length_bits(lengths: Lengths) -> tuple[int, npt.NDArray[np.uint64]]:
 
 
 class OverlapOperator(JoinOperator):
-    """Step's conjunction."""
+    """Pairs of occurrences in any order (Step's conjunction)."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -228,23 +233,30 @@ class OverlapOperator(JoinOperator):
 
     def advance(self, run: Running) -> None:
         """See `JoinNode.advance`."""
-        arena, bound, (left, right), begin = run.arena, run.bound(self), self.stores, int(self.control[joining.OUT])
+        row_store, bound, (left, right), begin = (
+            run.row_store,
+            run.bound(self),
+            self.stores,
+            int(self.control[joining.OUT]),
+        )
         for _ in self.turns():
-            arena.rows, arena.slots, self.out, left.entries, left.table, right.entries, right.table = overlap.overlap(
-                self.asked,
-                *arena.memory(),
-                run.inputs(self, bound),
-                self.control,
-                left.buckets,
-                right.buckets,
-                self.out,
+            row_store.rows, row_store.slots, self.out, left.entries, left.table, right.entries, right.table = (
+                overlap.overlap(
+                    self.asked,
+                    *row_store.memory(),
+                    run.inputs(self, bound),
+                    self.control,
+                    left.buckets,
+                    right.buckets,
+                    self.out,
+                )
             )
-        self.put_in_order(arena, begin)
+        self.sort_new(row_store, begin)
         self.watermark = bound
 
 
 class WithoutOperator(JoinOperator):
-    """Occurrences with no unwanted one about them."""
+    """Occurrences without an excluded occurrence before, during or between them."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -252,7 +264,7 @@ class WithoutOperator(JoinOperator):
         assert isinstance(pattern, Without)
         before = pattern.when == "before"
         self.where = self.compile(build, pattern.where)
-        # What stands between constituents starts after the first of them has ended.
+        # An occurrence between constituents starts after the first of them has ended.
         limit = least(self.span, build.tails[number]) if pattern.when == "between" else self.span
         store = Store(1, -1 if before or limit is None else limit)
         self.parameters = np.array([_WHEN[pattern.when], before and not pattern.where, store.limit], np.int64)
@@ -260,9 +272,9 @@ class WithoutOperator(JoinOperator):
 
     def advance(self, run: Running) -> None:
         """See `JoinNode.advance`."""
-        arena, bound, (store,) = run.arena, run.bound(self), self.stores
+        row_store, bound, (store,) = run.row_store, run.bound(self), self.stores
         for _ in self.turns():
             self.out, store.entries, store.table = overlap.without(
-                self.asked, *arena.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
+                self.asked, *row_store.memory(), run.inputs(self, bound), self.control, store.buckets, self.out
             )
         self.watermark = bound

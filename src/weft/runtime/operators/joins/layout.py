@@ -1,4 +1,4 @@
-"""What each node's occurrences carry for the conditions above it: slots with events and times of variables."""
+"""Slots of each node's occurrences: the events and times of variables that conditions above the node read."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _MERGED = {"event": rows.LATER, "start": rows.LEAST, "end": rows.GREATEST}
 
 
 class Layouts:
-    """The slots of every node of a graph. A node that passes occurrences on has those of its input."""
+    """Slots of all nodes of a graph. A node that passes occurrences on has those of its input."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._slots: list[dict[Slot, int]] = [{} for _ in graph.nodes]
 
     def extend(self, graph: Graph) -> None:
-        """Go on with a graph that has more nodes after the same ones."""
+        """Continue with a graph that has further nodes after the same ones."""
         self._graph = graph
         self._slots += ({} for _ in graph.nodes[len(self._slots) :])
 
     def keep(self, numbers: Sequence[int], graph: Graph) -> None:
-        """Go on with the graph of some of the nodes."""
+        """Continue with the graph of some of the nodes."""
         self._graph = graph
         self._slots = [self._slots[number] for number in numbers]
 
     @property
     def sizes(self) -> list[int]:
-        """How many slots the occurrences of each node have of their own."""
+        """The number of slots that each node adds itself."""
         return [len(slots) for slots in self._slots]
 
     def slot(self, node: int, what: What, variable: int) -> int:
-        """The place of a slot in the occurrences of a node; it is there from now on."""
+        """Return the place of a slot in the occurrences of a node; a new slot is added."""
         node = self._owner(node)
         slots = self._slots[node]
         if (what, variable) not in slots:
@@ -54,11 +54,11 @@ class Layouts:
         return slots[what, variable]
 
     def spec(self, node: int, branch: int = 0) -> Int64s:
-        """How the kernels fill the slots of rows that a node makes; `branch`: of a union, from which side."""
+        """Return how the kernels fill the slots of rows that a node adds; `branch` is the side of a union."""
         return np.array([part for slot in self._ordered(node) for part in self._fill(node, slot, branch)], np.int64)
 
     def of(self, node: int) -> list[Slot]:
-        """The slots of a node's occurrences, in their order."""
+        """Return the slots of a node's occurrences, in their order."""
         return self._ordered(node)
 
     def _owner(self, node: int) -> int:
@@ -69,7 +69,7 @@ class Layouts:
         return node
 
     def _operand(self, node: int, variable: int) -> tuple[int, int]:
-        """Which operand of a node binds a variable, and its number there."""
+        """Return which operand of a node binds a variable, and its number there."""
         left = len(self._graph.nodes[self._graph.nodes[node].inputs[0]].pattern.variables)
         return (0, variable) if variable < left else (1, variable - left)
 

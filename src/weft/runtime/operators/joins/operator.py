@@ -25,7 +25,7 @@ from weft.runtime.machine.code import Code
 from weft.runtime.operators.joins.build import build_operators
 from weft.runtime.operators.joins.chains import ChainOperator
 from weft.runtime.operators.joins.channels import OccurrenceBatch, ReceivedOperator, occurrences_of
-from weft.runtime.operators.joins.choosing import Choosing, Taken
+from weft.runtime.operators.joins.choosing import Choosing, ChosenEvents
 from weft.runtime.operators.joins.code import Compiler
 from weft.runtime.operators.joins.dropping import drop_oldest
 from weft.runtime.operators.joins.layout import Layouts
@@ -49,10 +49,10 @@ from weft.runtime.store.size import bytes_of
 from weft.runtime.watching.triggers import OperatorStats
 
 Mask = npt.NDArray[np.bool_]
-PIECE = 1 << 16  # matches reported at a time
-MOST_ROWS = 1 << 17  # made at a time, if that can be helped
-LEAST_GONE = 64  # operators that were removed and have left code and columns behind
-FEWEST_EVENTS, FIRST_EVENTS, MOST_EVENTS = 1 << 9, 1 << 12, 1 << 16  # taken at a time
+PIECE = 1 << 16  # matches in one batch
+MOST_ROWS = 1 << 17  # rows that a part of a batch should add at most
+LEAST_GONE = 64  # removed operators whose code and columns are tolerated
+FEWEST_EVENTS, FIRST_EVENTS, MOST_EVENTS = 1 << 9, 1 << 12, 1 << 16  # processed at a time
 
 
 class JoinOperator(Operator):
@@ -68,10 +68,10 @@ class JoinOperator(Operator):
         self.operators = build_operators(build)
         for operator in self.operators:
             operator.link(build)
-        self.arena = OccurrenceStore(self._columns.names, self._code)
-        self.running = Running(self.arena, self.operators, BEGINNING)
+        self.row_store = OccurrenceStore(self._columns.names, self._code)
+        self.running = Running(self.row_store, self.operators, BEGINNING)
         self.received = {found.channel: found for found in self.operators if isinstance(found, ReceivedOperator)}
-        self.sent: list[OccurrenceBatch] = []  # occurrences for other lanes, until they are taken
+        self.sent: list[OccurrenceBatch] = []  # occurrences for other lanes, until they are collected
         self.outputs = [QueryOutput(output) for output in graph.outputs]
         self.kept = EventBuffer([])
         self._keep_shown()
@@ -81,15 +81,15 @@ class JoinOperator(Operator):
         self._gone = 0  # nodes that were removed
         self.chains: list[ChainOperator] = []
         self._predicates = predicates
-        self._look()
+        self._bind_predicates()
 
     @property
     def queries(self) -> Sequence[CompositeQuery]:
-        """The queries."""
+        """The composite queries, in the order of the outputs."""
         return [output.query for output in self.graph.outputs]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches that are certain once these events are known."""
+        """Emit the matches that are final with these events."""
         return self.timed(TOGETHER, self._found(batch))
 
     def _found(self, batch: EventBatch) -> Iterator[MatchBatch]:
@@ -98,7 +98,7 @@ class JoinOperator(Operator):
                 yield from self._report(output)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
-        """How many matches of each query become certain."""
+        """Return how many matches of each query are final with a batch."""
         totals: Counter[str] = Counter()
         chains = self._only_counted()
         try:
@@ -116,35 +116,35 @@ class JoinOperator(Operator):
         return dict(totals)
 
     def _only_counted(self) -> list[ChainOperator]:
-        """The chains of which nobody wants more than how many matches they find."""
+        """Return the chains whose matches are only counted: no operator and no query reads them."""
         read = {number for operator in self.operators for number in operator.inputs}
         read |= {output.node for output in self.outputs if not output.is_plain}
         return [chain for chain in self.chains if chain.number not in read]
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """The matches that are certain when no event that ends before this time will come."""
+        """Emit the matches that are final because no later event ends before this time."""
         if time > self.running.clock:
             self._advance(time)
         for output in self.outputs:
             yield from self._report(output)
 
     def finish(self, last: int) -> Iterator[MatchBatch]:
-        """The stream has ended: all time passes."""
+        """Emit all pending matches: the stream has ended."""
         self.running.finished = True
         self._advance(ENDLESS)
         for output in self.outputs:
             yield from self._report(output)
 
     def watermark_of(self, place: int) -> int:
-        """Further matches of a query end then or later."""
+        """The output watermark of a query: no later match ends earlier."""
         return self.operators[self.outputs[place].node].watermark
 
     def oldest(self) -> int | None:
-        """The first event that is kept."""
-        return self.arena.oldest(in_order=not self.received)
+        """Return the position of the first stored event, or None."""
+        return self.row_store.oldest(in_order=not self.received)
 
     def bytes_of_query(self, name: str) -> int:
-        """The bytes of memory of the whole graph, of which queries share parts."""
+        """Return the bytes of memory of the whole graph, as queries share parts of it."""
         return bytes_of(self, without=(SharedKey, Keys, Predicates))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
@@ -153,11 +153,11 @@ class JoinOperator(Operator):
 
     @property
     def waiting(self) -> int:
-        """The occurrences that operators keep."""
+        """The number of occurrences that operators store."""
         return sum(operator.waiting for operator in self.operators)
 
     def operator_stats(self, where: str, received: int, emitted: int) -> list[OperatorStats]:
-        """Of each operator: what its inputs emitted is what it received; those without inputs look at all events."""
+        """Return statistics of each operator; it received what its inputs emitted, or all events without inputs."""
         return [
             OperatorStats(
                 f"{where}.{number}: {node_text(self.graph, number)}",
@@ -173,15 +173,15 @@ class JoinOperator(Operator):
         for place in places:
             self.outputs[place].before = position
 
-    # -- queries that come and go ---------------------------------------------------------------
+    # -- adding and removing queries ------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:
-        """Whether queries can be added: not where much is left of those that are gone."""
+        """Whether queries can be added: not after many removals, as removed operators leave code and columns behind."""
         return self._gone <= LEAST_GONE + 4 * len(self.operators)
 
     def extend(self, graph: Graph) -> None:
-        """Go on with a graph that has more nodes and outputs after the same ones."""
+        """Continue with a graph that has further nodes and outputs after the same ones."""
         first, sizes, build = len(self.operators), self._build.layouts.sizes, self._build
         self.graph = graph
         build.extend(graph)
@@ -191,14 +191,14 @@ class JoinOperator(Operator):
             operator.ordered = build.ordered[operator.number]
             operator.link(build)
         for operator in added:
-            if isinstance(operator, SinceOperator):  # what was given out before is of events before
-                operator.control[operator.cursor(0)] = self.running.given(operator, 0)[1]
+            if isinstance(operator, SinceOperator):  # rows emitted so far consist of earlier events
+                operator.control[operator.cursor(0)] = self.running.emitted_rows(operator, 0)[1]
         more = max(new - old for new, old in zip(build.layouts.sizes[:first], sizes, strict=True))
-        self.arena.widen(self._columns.names, more)
-        self.arena.read(self._code)
+        self.row_store.widen(self._columns.names, more)
+        self.row_store.read(self._code)
         self.outputs += map(QueryOutput, graph.outputs[len(self.outputs) :])
         self._keep_shown()
-        self._look()
+        self._bind_predicates()
 
     def remove(self, places: Collection[int]) -> None:
         """Remove the operators that only the queries at these places need; later places move up."""
@@ -211,13 +211,13 @@ class JoinOperator(Operator):
         for number, (operator, node) in enumerate(zip(self.operators, self.graph.nodes, strict=True)):
             operator.number, operator.inputs = number, node.inputs
         self.outputs = [self.outputs[place] for place in kept]
-        for output, told in zip(self.outputs, self.graph.outputs, strict=True):
-            output.node = told.node
+        for output, planned in zip(self.outputs, self.graph.outputs, strict=True):
+            output.node = planned.node
         self._keep_shown()
-        self._look()
+        self._bind_predicates()
 
-    def _look(self) -> None:
-        """Evaluate the predicates of operators on the events, together with all users of the classifier."""
+    def _bind_predicates(self) -> None:
+        """Register the predicates of operators with the shared classifier of the layer."""
         self._sources = [operator for operator in self.operators if isinstance(operator, SourceOperator)]
         before, self.chains = self.chains, [found for found in self.operators if isinstance(found, ChainOperator)]
         for chain in self.chains:
@@ -234,7 +234,7 @@ class JoinOperator(Operator):
     # -- state ----------------------------------------------------------------------------------
 
     def sweep(self) -> None:
-        """Give up rows and events that nothing waits for, when there are many."""
+        """Release unused rows and events when there are many."""
         sweep_graph(self)
 
     def snapshot(self) -> dict[str, bytes | None]:
@@ -243,7 +243,7 @@ class JoinOperator(Operator):
         return self.paging.changes(small, chain_arrays(self), growing_parts(self))
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from the pages of snapshots."""
+        """Restore the state from the pages of snapshots."""
         load_graph(self, pages)
         self.paging.load(pages, growing_parts(self))
 
@@ -251,16 +251,16 @@ class JoinOperator(Operator):
 
     def _steps(self, batch: EventBatch) -> Iterator[None]:
         """Process a batch in parts whose rows fit into the processor's cache."""
-        at, chosen, seen = 0, self._choosing.letters(batch), [chain.seen(batch) for chain in self.chains]
+        at, chosen, seen = 0, self._choosing.letters(batch), [chain.letters_and_keys(batch) for chain in self.chains]
         while at < len(batch):
-            before = self.arena.row_count
+            before = self.row_store.row_count
             part = blocks.slice(batch, at, self._events_at_once)
             end = at + len(part)
-            kept = self._looked(part, [(letters[at:end], slots[at:end]) for letters, slots in seen])
+            kept = self._advance_chains(part, [(letters[at:end], slots[at:end]) for letters, slots in seen])
             wanted = reduce(np.bitwise_or, kept, np.zeros(len(part), bool))
-            self._take(part, self._choosing.take(part, chosen, len(batch), at, wanted, self.arena), kept)
+            self._take(part, self._choosing.take(part, chosen, len(batch), at, wanted, self.row_store), kept)
             at = end
-            made = self.arena.row_count - before
+            made = self.row_store.row_count - before
             yield
             sweep_graph(self)
             if made > MOST_ROWS:
@@ -268,18 +268,18 @@ class JoinOperator(Operator):
             elif made < MOST_ROWS // 4:
                 self._events_at_once = min(MOST_EVENTS, self._events_at_once * 2)
 
-    def _looked(self, batch: EventBatch, seen: Sequence[tuple[Int32s, Int32s]]) -> list[Mask]:
-        """Let chains look at events, given their letters and keys; those that each keeps."""
-        first = self.arena.event_count
-        return [chain.look(batch, *known, first) for chain, known in zip(self.chains, seen, strict=True)]
+    def _advance_chains(self, batch: EventBatch, seen: Sequence[tuple[Int32s, Int32s]]) -> list[Mask]:
+        """Pass events with their letters and keys to the chains, and return which events each keeps."""
+        first = self.row_store.event_count
+        return [chain.advance_keys(batch, *known, first) for chain, known in zip(self.chains, seen, strict=True)]
 
-    def _take(self, batch: EventBatch, taken: Taken, kept: Sequence[Mask]) -> None:
+    def _take(self, batch: EventBatch, taken: ChosenEvents, kept: Sequence[Mask]) -> None:
         self.kept.add(batch, taken.relevant)
         for source, chosen in zip(self._sources, taken.chosen, strict=True):
             source.chosen = chosen
-        if self._sources or len(kept) > 1:  # else a chain has given its events the numbers that they have
+        if self._sources or len(kept) > 1:  # else the provisional numbers of the only chain are final
             for chain, own in zip(self.chains, kept, strict=True):
-                chain.number_kept(taken.first, taken.numbers(own))
+                chain.renumber_kept(taken.first, taken.numbers(own))
         self._advance(max(self.running.clock, int(batch.ends[-1])))
 
     def _advance(self, clock: int) -> None:
@@ -292,14 +292,14 @@ class JoinOperator(Operator):
     # -- matches out ----------------------------------------------------------------------------
 
     def _ready(self, output: QueryOutput) -> Int64s:
-        """The rows that a query has not reported yet and that are certain."""
+        """Return the final rows that a query has not reported yet."""
         operator = self.operators[output.node]
-        ready = self.arena.before(operator.given()[output.taken :], operator.watermark)
+        ready = self.row_store.before(operator.emitted_rows()[output.taken :], operator.watermark)
         output.taken += len(ready)
         return ready
 
     def receive(self, batch: OccurrenceBatch) -> None:
-        """Take occurrences that another lane found."""
+        """Import occurrences that another lane found."""
         self.received[batch.channel].receive(self, batch)
 
     def _report(self, output: QueryOutput) -> Iterator[MatchBatch]:
@@ -317,21 +317,21 @@ class JoinOperator(Operator):
                 yield batch
 
     def _matches(self, output: QueryOutput, rows: Int64s) -> MatchBatch:
-        arena = self.arena
-        offsets, positions, labels = occurrences.report(arena.rows, arena.events, rows, len(rows))
+        row_store = self.row_store
+        offsets, positions, labels = occurrences.report(row_store.rows, row_store.events, rows, len(rows))
         if output.reported is not None:
             new = _new_ones(output.reported, offsets, positions, labels)
             if len(new) < len(rows):
                 rows = rows[new]
-                offsets, positions, labels = occurrences.report(arena.rows, arena.events, rows, len(rows))
-        fields = fields_of(output, rows, arena, self.kept)
+                offsets, positions, labels = occurrences.report(row_store.rows, row_store.events, rows, len(rows))
+        fields = fields_of(output, rows, row_store, self.kept)
         if output.query.all_fields:
             fields |= all_fields(output, (offsets, positions, labels), self.kept)
         return MatchBatch(
             query=output.query.name,
             names=output.names,
-            starts=self.arena.times(rows, occurrences.START),
-            ends=self.arena.times(rows, occurrences.END),
+            starts=self.row_store.times(rows, occurrences.START),
+            ends=self.row_store.times(rows, occurrences.END),
             offsets=offsets,
             positions=positions,
             labels=labels,
@@ -340,7 +340,7 @@ class JoinOperator(Operator):
         )
 
     def _keep_shown(self) -> None:
-        """Keep the attributes that matches, and occurrences for other lanes, show."""
+        """Keep the attributes of events that matches, and occurrences for other lanes, include."""
         shown = {name for output in self.outputs for name in output.fields.attributes}
         shown = shown.union(*(output.channel.attributes for output in self.outputs if output.channel))
         self.kept.attributes = sorted(shown - {ALL_FIELDS})

@@ -1,7 +1,7 @@
-"""The operators of a graph at work: each takes what its inputs gave out and gives out occurrences in order.
+"""Operators of a graph with one input occurrence at a time; each reads its inputs' output and emits occurrences by end.
 
-`safe` is an operator's promise: whatever it gives out later ends at that time or after it. Operators take only
-what ends before the promises of all their inputs. Here are those that take one occurrence at a time.
+`watermark` is an operator's output watermark: what it emits later ends then or later. Operators read only what ends
+before the watermarks of all their inputs.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ RUN_FIRST, RUN_LAST, RUN_LENGTH = range(joining.OWN, joining.OWN + 3)
 
 @dataclass
 class Store:
-    """Occurrences of one side by key, as `weft.kernels.joins.buckets` has them."""
+    """Occurrences of one side by key, in the layout of `weft.kernels.joins.buckets`."""
 
     side: int
-    limit: int = -1  # ticks since the start that counts, for which an occurrence can matter; -1: no limit
+    limit: int = -1  # ticks after the relevant start for which an occurrence can matter; -1: no limit
     marks: bool = False  # whether a marked entry has been decided
     entries: Int64s = field(default_factory=lambda: np.empty(64 * buckets.ENTRY, np.int64))
     table: Int64s = field(default_factory=lambda: np.zeros(16 * buckets.PLACE, np.int64))
@@ -50,11 +50,11 @@ class Store:
         return buckets.Buckets(self.entries, self.table, self.control)
 
     def used(self) -> Int64s:
-        """All segments, one entry per row."""
+        """Return all segments, one entry per row."""
         return self.entries[: self.control[buckets.USED] * buckets.ENTRY].reshape(-1, buckets.ENTRY)
 
     def live(self) -> Int64s:
-        """Which entries are in use."""
+        """Return the numbers of the entries in use."""
         places = self.table.reshape(-1, buckets.PLACE)
         counts = places[:, buckets.TAIL] - places[:, buckets.HEAD]
         before = np.cumsum(counts) - counts
@@ -63,7 +63,7 @@ class Store:
 
 
 class JoinNode:
-    """One node at work."""
+    """Execution of one node of the graph."""
 
     def __init__(self, build: Build, number: int) -> None:
         node = build.graph.nodes[number]
@@ -72,68 +72,70 @@ class JoinNode:
         self.control = np.zeros(joining.CONTROL + 1, np.int64)
         self.out: Int64s = np.empty(64, np.int64)
         self.watermark = BEGINNING
-        self.emitted = 0  # occurrences that it ever gave out here
+        self.emitted = 0  # occurrences emitted since it was created
         self.stores: list[Store] = []
         self.tests = self.key = NOTHING  # of the stores
         self.view = view_of(number, node)
         self.ordered = build.ordered[number]
 
-    counted = 0  # occurrences that ended and of which nobody wants more than their number
+    counted = 0  # occurrences that were only counted
     feeds_itself = False
-    repeats = False  # whether the same occurrence can come out twice
+    repeats = False  # whether the same occurrence can be found twice
 
     @property
     def waiting(self) -> int:
-        """How many occurrences wait for others."""
+        """The number of stored occurrences that may still find a partner."""
         places = (store.table.reshape(-1, buckets.PLACE) for store in self.stores)
         return sum(int((place[:, buckets.TAIL] - place[:, buckets.HEAD]).sum()) for place in places)
 
     def waiting_since(self) -> Int64s:
-        """For each occurrence that waits, since when it counts."""
+        """Return for each stored occurrence the time from which its age counts."""
         return np.concatenate([NOTHING, *(store.used()[store.live(), buckets.SINCE] for store in self.stores)])
 
     def cursor(self, side: int) -> int:
-        """Where its control block has how much of an input it took."""
+        """Return the index in the control block of the number of rows read from an input."""
         return joining.RIGHT_AT if side == 1 else joining.LEFT_AT
 
     def link(self, build: Build) -> None:
-        """Take what the layouts of rows say, when all conditions are known."""
+        """Read the final layouts of rows, when all conditions are compiled."""
         self.spec = build.layouts.spec(self.number)
 
     def advance(self, run: Running) -> None:
-        """Take what can be taken."""
+        """Process the input rows that are complete, and emit occurrences."""
         raise NotImplementedError
 
-    def given(self) -> Int64s:
-        """What was given out."""
+    def emitted_rows(self) -> Int64s:
+        """Return the rows that were emitted and are still stored."""
         return self.out[: self.control[joining.OUT]]
 
-    def give(self, rows: Int64s) -> None:
-        """Give out more."""
+    def emit(self, rows: Int64s) -> None:
+        """Append rows to the output."""
         used = int(self.control[joining.OUT])
         self.out = with_room(self.out, used, len(rows))
         self.out[used : used + len(rows)] = rows
         self.control[joining.OUT] += len(rows)
 
-    def put_in_order(self, arena: OccurrenceStore, begin: int) -> None:
-        """Bring what was given out since into processing order, if it matters, each once."""
+    def sort_new(self, row_store: OccurrenceStore, begin: int) -> None:
+        """Sort the output from `begin` on into processing order where the order matters, and remove duplicates."""
         if self.ordered or self.repeats:
             end = self.control[joining.OUT]
-            self.control[joining.OUT] = joining.order_new(arena.rows, arena.events, self.out, begin, end, self.repeats)
+            self.control[joining.OUT] = joining.order_new(
+                row_store.rows, row_store.events, self.out, begin, end, self.repeats
+            )
 
     def roots(self) -> list[Int64s]:
-        """Views of all rows it may still need, besides what its inputs gave out and what its stores have."""
+        """Return views of the rows that are needed besides the output of its inputs and its stores."""
         return []
 
 
 class Truths:
-    """The predicates on one event that operators ask about when occurrences are joined; an event has a bit for each."""
+    """Predicates on single events that joins test, stored as a bit for each with the event."""
 
     def __init__(self) -> None:
         self.predicates: list[Predicate] = []
 
     def bit(self, predicate: Predicate) -> int | None:
-        """The bit of a predicate, or None if there are no more."""
+        """Return the bit of a predicate, or None if all bits are taken."""
         if predicate not in self.predicates and len(self.predicates) < _MOST_TRUTHS:
             self.predicates.append(predicate)
         return 1 << self.predicates.index(predicate) if predicate in self.predicates else None
@@ -141,7 +143,10 @@ class Truths:
 
 @dataclass
 class Build:
-    """What is made of a graph before it runs. Of matches by their first position, a share of so many is wanted."""
+    """What operators are built from.
+
+    Only share `share[0]` of `share[1]` of the matches, by first position, is emitted.
+    """
 
     graph: Graph
     layouts: Layouts
@@ -151,18 +156,18 @@ class Build:
 
     def __post_init__(self) -> None:
         graph = self.graph
-        self.ordered = order_matters(graph)  # for each node, whether the order of what it gives at one time matters
-        self.spans = useful_spans(graph)  # for each node, the greatest span with which an occurrence is of use
+        self.ordered = order_matters(graph)  # for each node, whether the order of occurrences with equal end matters
+        self.spans = useful_spans(graph)  # for each node, the greatest span of a useful occurrence
         self.tails = greatest_tails(graph)  # for each node, the most ticks from the end of its first constituent on
 
     def extend(self, graph: Graph) -> None:
-        """Go on with a graph that has more nodes after the same ones."""
+        """Continue with a graph that has further nodes after the same ones."""
         self.graph = graph
         self.layouts.extend(graph)
         self.__post_init__()
 
     def keep(self, numbers: Sequence[int], graph: Graph) -> None:
-        """Go on with the graph of some of the nodes."""
+        """Continue with the graph of some of the nodes."""
         self.graph = graph
         self.layouts.keep(numbers, graph)
         self.__post_init__()
@@ -170,37 +175,39 @@ class Build:
 
 @dataclass
 class Running:
-    """What an operator works with."""
+    """What operators share while they run: the row store, all operators, and the clock."""
 
-    arena: OccurrenceStore
+    row_store: OccurrenceStore
     operators: Sequence[JoinNode]
-    clock: int  # nothing that ends earlier will come
+    clock: int  # no later event ends earlier
     finished: bool = False
 
     def bound(self, operator: JoinNode) -> int:
-        """Up to where the inputs of an operator are complete."""
+        """Return the watermark up to which all inputs of an operator are complete."""
         return min(self.operators[number].watermark for number in operator.inputs)
 
-    def given(self, operator: JoinNode, side: int) -> tuple[Int64s, int]:
-        """What an input gave out, and how much of it."""
+    def emitted_rows(self, operator: JoinNode, side: int) -> tuple[Int64s, int]:
+        """Return the output array of an input, and the number of rows in use."""
         source = self.operators[operator.inputs[side]]
         return source.out, int(source.control[joining.OUT])
 
     def inputs(self, operator: JoinNode, bound: int) -> joining.Inputs:
-        """What the first and the last input of an operator gave out, up to a time."""
-        return joining.Inputs(*self.given(operator, 0), *self.given(operator, len(operator.inputs) - 1), bound)
+        """Return the output of the first and the last input of an operator, up to a time."""
+        return joining.Inputs(
+            *self.emitted_rows(operator, 0), *self.emitted_rows(operator, len(operator.inputs) - 1), bound
+        )
 
     def taken(self, operator: JoinNode, side: int, bound: int) -> Int64s:
-        """What an input gave out that ends before the bound and was not taken yet; it is taken now."""
-        given, count = self.given(operator, side)
+        """Consume and return the unread rows of an input that end before the bound."""
+        emitted_rows, count = self.emitted_rows(operator, side)
         cursor = operator.cursor(side)
-        found = self.arena.before(given[operator.control[cursor] : count], bound)
+        found = self.row_store.before(emitted_rows[operator.control[cursor] : count], bound)
         operator.control[cursor] += len(found)
         return found
 
 
 class SourceOperator(JoinNode):
-    """Events of a type."""
+    """Single events that satisfy a predicate."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -211,9 +218,9 @@ class SourceOperator(JoinNode):
         self.chosen: Int64s = NOTHING
 
     def advance(self, run: Running) -> None:
-        """Make occurrences of the chosen events."""
-        rows = run.arena.add_sources(self.chosen, len(self.spec) // 3)
-        self.give(rows[run.arena.satisfied(self.where, rows, rows)] if len(self.where) else rows)
+        """Add rows for the chosen events."""
+        rows = run.row_store.add_sources(self.chosen, len(self.spec) // 3)
+        self.emit(rows[run.row_store.satisfied(self.where, rows, rows)] if len(self.where) else rows)
         self.chosen = NOTHING
         self.watermark = run.clock
 
@@ -231,11 +238,11 @@ class FilterOperator(JoinNode):
         """See `JoinNode.advance`."""
         self.watermark = run.bound(self)
         rows = run.taken(self, 0, self.watermark)
-        self.give(rows[run.arena.satisfied(self.where, rows, rows)])
+        self.emit(rows[run.row_store.satisfied(self.where, rows, rows)])
 
 
 class SinceOperator(JoinNode):
-    """What another operator gives out that is made of events from a position on."""
+    """Occurrences of another operator that consist of events from a position on."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -247,11 +254,11 @@ class SinceOperator(JoinNode):
         """See `JoinNode.advance`."""
         self.watermark = run.bound(self)
         rows = run.taken(self, 0, self.watermark)
-        self.give(rows[run.arena.times(rows, occurrences.FIRST) >= self.since])
+        self.emit(rows[run.row_store.times(rows, occurrences.FIRST) >= self.since])
 
 
 class LongEnoughOperator(JoinNode):
-    """Runs with at least so many members; none has too many, since they are not extended then."""
+    """Runs with at least `low` members; longer runs than allowed do not exist, as they are not extended."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -265,15 +272,15 @@ class LongEnoughOperator(JoinNode):
         rows = run.taken(self, 0, self.watermark)
         shorter = rows
         for _ in range(self.low - 1):  # a run is a row for its last member, which links to the run before it
-            enough = run.arena.times(shorter, occurrences.KIND) == occurrences.RUN
-            rows, shorter = rows[enough], run.arena.times(shorter[enough], occurrences.LEFT)
+            enough = run.row_store.times(shorter, occurrences.KIND) == occurrences.RUN
+            rows, shorter = rows[enough], run.row_store.times(shorter[enough], occurrences.LEFT)
             if not len(rows):
                 break
-        self.give(rows)
+        self.emit(rows)
 
 
 class AfterOperator(JoinNode):
-    """Occurrences and a point in time after each."""
+    """Occurrences, each with a point in time after it."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -283,13 +290,13 @@ class AfterOperator(JoinNode):
 
     def advance(self, run: Running) -> None:
         """See `JoinNode.advance`."""
-        arena, bound = run.arena, run.bound(self)
+        row_store, bound = run.row_store, run.bound(self)
         taken = run.taken(self, 0, bound)
-        rows = arena.join(taken, np.full(len(taken), -1), occurrences.POINT, 0, self.spec)
-        ends = np.minimum(arena.times(rows, occurrences.END), ENDLESS - self.ticks) + self.ticks
+        rows = row_store.join(taken, np.full(len(taken), -1), occurrences.POINT, 0, self.spec)
+        ends = np.minimum(row_store.times(rows, occurrences.END), ENDLESS - self.ticks) + self.ticks
         for time in (occurrences.END, occurrences.LAST_START):
-            arena.rows[rows * occurrences.ROW + time] = ends
-        self.give(rows)
+            row_store.rows[rows * occurrences.ROW + time] = ends
+        self.emit(rows)
         self.watermark = max(
             self.watermark, min(bound + self.ticks if bound < ENDLESS - self.ticks else ENDLESS, run.clock)
         )
@@ -304,15 +311,15 @@ class UnionOperator(JoinNode):
 
     def advance(self, run: Running) -> None:
         """See `JoinNode.advance`."""
-        arena, begin = run.arena, int(self.control[joining.OUT])
+        row_store, begin = run.row_store, int(self.control[joining.OUT])
         self.watermark = run.bound(self)
         lefts, rights = run.taken(self, 0, self.watermark), run.taken(self, 1, self.watermark)
-        self.give(arena.branches(lefts, rights, len(self.view.variables[0]), *self.specs))
-        self.put_in_order(arena, begin)
+        self.emit(row_store.branches(lefts, rights, len(self.view.variables[0]), *self.specs))
+        self.sort_new(row_store, begin)
 
 
 class LongestOperator(JoinNode):
-    """Step's greedy iteration: every member extends the run of the member before it, or begins a new one."""
+    """Step's greedy iteration: every member extends the run of its predecessor, or begins a new one."""
 
     def __init__(self, build: Build, number: int) -> None:
         super().__init__(build, number)
@@ -325,15 +332,15 @@ class LongestOperator(JoinNode):
 
     def advance(self, run: Running) -> None:
         """See `JoinNode.advance`."""
-        arena, bound, control = run.arena, run.bound(self), self.control
+        row_store, bound, control = run.row_store, run.bound(self), self.control
         open_length = int(control[RUN_LENGTH])
         known = control[RUN_LAST : RUN_LAST + 1] if open_length else NOTHING
         members = np.concatenate([known, run.taken(self, 0, bound)])
         self.watermark = bound
         if not len(members):
             return
-        # The place of each member in its run; the open run's last is the first here.
-        breaks = np.flatnonzero(~self._extends(arena, members[:-1], members[1:])) + 1
+        # The place of each member in its run; the last member of the open run comes first.
+        breaks = np.flatnonzero(~self._extends(row_store, members[:-1], members[1:])) + 1
         heads = np.concatenate([[0], breaks])
         sizes = np.diff(heads, append=len(members))
         places = np.arange(len(members)) - np.repeat(heads, sizes)
@@ -348,27 +355,27 @@ class LongestOperator(JoinNode):
         if open_length:
             begins[0], counts[0] = control[RUN_FIRST], counts[0] + open_length - 1
         closed = len(firsts) if run.finished else len(firsts) - 1
-        self._report(arena, begins[:closed], members[lasts[:closed]], counts[:closed])
+        self._report(row_store, begins[:closed], members[lasts[:closed]], counts[:closed])
         control[RUN_FIRST], control[RUN_LAST], control[RUN_LENGTH] = begins[-1], members[-1], counts[-1]
         if run.finished:
             control[RUN_LENGTH] = 0
         else:
-            self.watermark = min(bound, int(arena.times(members[-1:], occurrences.END)[0]))
+            self.watermark = min(bound, int(row_store.times(members[-1:], occurrences.END)[0]))
 
-    def _extends(self, arena: OccurrenceStore, lasts: Int64s, members: Int64s) -> npt.NDArray[np.bool_]:
-        before = arena.times(lasts, occurrences.END) < arena.times(members, occurrences.START)
-        extends: npt.NDArray[np.bool_] = before & arena.satisfied(self.where, lasts, members)
+    def _extends(self, row_store: OccurrenceStore, lasts: Int64s, members: Int64s) -> npt.NDArray[np.bool_]:
+        before = row_store.times(lasts, occurrences.END) < row_store.times(members, occurrences.START)
+        extends: npt.NDArray[np.bool_] = before & row_store.satisfied(self.where, lasts, members)
         return extends
 
-    def _report(self, arena: OccurrenceStore, begins: Int64s, ends: Int64s, counts: Int64s) -> None:
+    def _report(self, row_store: OccurrenceStore, begins: Int64s, ends: Int64s, counts: Int64s) -> None:
         lengths = self.lengths
         allowed = (counts >= lengths.low) & ~np.isin(counts, list(lengths.excluded))
         if lengths.high is not None:
             allowed &= counts <= lengths.high
         rows, ends = begins[allowed], ends[allowed]
         several = rows != ends
-        rows[several] = arena.join(rows[several], ends[several], occurrences.RUN, 0, self.spec)
-        self.give(rows)
+        rows[several] = row_store.join(rows[several], ends[several], occurrences.RUN, 0, self.spec)
+        self.emit(rows)
 
     def roots(self) -> list[Int64s]:
         """See `JoinNode.roots`."""

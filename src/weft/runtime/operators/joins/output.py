@@ -1,4 +1,4 @@
-"""What queries report of occurrences: the output fields of their matches."""
+"""Build the matches of queries from occurrences: bindings and output fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.runtime.store.event_buffer import EventBuffer
 
 
 class QueryOutput:
-    """What one query reports of the occurrences of its node."""
+    """State of the output of one query: how far its node's rows are reported, and what it reports."""
 
     def __init__(self, output: GraphOutput) -> None:
         self.query = output.query
@@ -30,9 +30,9 @@ class QueryOutput:
         self.fields = Fields(output.query.fields)
         self.numbers = {name: number for number, name in enumerate(output.variables)}
         self.taken = 0
-        self.before: int | None = None  # matches are told that have an event before this position; None: all
+        self.before: int | None = None  # emit only matches with an event before this position, or all if None
         self.channel = output.channel
-        # The bindings reported so far, where the same ones can come again later.
+        # The bindings reported so far, where the same ones can be found again.
         comes_again = self.channel is None and _binds_again(output.query.pattern)
         self.reported: dict[bytes, None] | None = {} if comes_again else None
 
@@ -43,7 +43,7 @@ class QueryOutput:
 
 
 def _binds_again(pattern: Composite) -> bool:
-    """Whether two occurrences with different times can bind the same events: runs of runs with times of their own."""
+    """Whether two occurrences with different times can bind the same events: runs of runs with an added time."""
     runs = [node for node in pattern.walk() if isinstance(node, CompositeRepeat)]
     return any(
         any(isinstance(part, CompositeRepeat) for part in run.pattern.walk())
@@ -52,27 +52,27 @@ def _binds_again(pattern: Composite) -> bool:
     )
 
 
-def fields_of(output: QueryOutput, rows: Int64s, arena: OccurrenceStore, kept: EventBuffer) -> dict[str, pa.Array]:
-    """The fields that a query selects, for occurrences by row."""
+def fields_of(output: QueryOutput, rows: Int64s, row_store: OccurrenceStore, kept: EventBuffer) -> dict[str, pa.Array]:
+    """Return the output fields of a query for rows."""
     if not output.fields:
         return {}
     positions: dict[str, Int64s] = {}
     for variable in {variable for variable, _ in output.fields.read}:
-        events = _bound(arena, rows, output.numbers[variable], occurrences.LATER)
-        positions[variable] = np.where(events < 0, -1, arena.event_times(events, occurrences.POSITION))
+        events = _bound(row_store, rows, output.numbers[variable], occurrences.LATER)
+        positions[variable] = np.where(events < 0, -1, row_store.event_times(events, occurrences.POSITION))
     columns = {
         column_name(Attribute(name, variable)): kept.column(name, positions[variable])
         for variable, name in output.fields.read
     }
     for term in output.fields.elapsed:
-        columns[column_name(term)] = _elapsed(arena, term, rows, output.numbers)
+        columns[column_name(term)] = _elapsed(row_store, term, rows, output.numbers)
     return output.fields.values(columns, len(rows))
 
 
 def all_fields(output: QueryOutput, found: tuple[Int64s, Int64s, Labels], kept: EventBuffer) -> dict[str, pa.Array]:
-    """All attributes of all events of matches, given as offsets, positions and labels.
+    """Return all attributes of all events of matches, given as offsets, positions and labels.
 
-    Of a repeated variable a field is the list of the values of its events, of any other the value of its only event.
+    The field of a repeated variable is the list of the values of its events, of any other the value of its only event.
     """
     offsets, positions, labels = found
     count, fields = len(offsets) - 1, dict[str, pa.Array]()
@@ -91,14 +91,14 @@ def all_fields(output: QueryOutput, found: tuple[Int64s, Int64s, Labels], kept: 
 
 
 def _plain(column: Column) -> Column:
-    """The column with texts that are no numbers of texts."""
+    """Decode dictionary-encoded texts of a column."""
     if column.texts is None or not pa.types.is_dictionary(column.texts.type):
         return column
     return column.map(lambda array: array.dictionary_decode() if pa.types.is_dictionary(array.type) else array)
 
 
 def _lists(values: pa.Array, sizes: Int64s) -> pa.Array:
-    """Values as lists of these sizes; null where all values of one are missing."""
+    """Group values into lists of these sizes; null where all values of a list are missing."""
     is_union = pa.types.is_union(values.type)
     valid = [value is not None for value in values.to_pylist()] if is_union else np.asarray(values.is_valid())
     offsets = np.concatenate(([0], np.cumsum(sizes)))
@@ -107,20 +107,20 @@ def _lists(values: pa.Array, sizes: Int64s) -> pa.Array:
     return pa.LargeListArray.from_arrays(pa.array(offsets), values, mask=pa.array(~has))
 
 
-def _elapsed(arena: OccurrenceStore, term: Elapsed, rows: Int64s, numbers: Mapping[str, int]) -> Column:
-    """Ticks from the start of the first event of a variable to the end of the last of another."""
-    starts, ends = arena.times(rows, occurrences.START), arena.times(rows, occurrences.END)
+def _elapsed(row_store: OccurrenceStore, term: Elapsed, rows: Int64s, numbers: Mapping[str, int]) -> Column:
+    """Return the ticks from the start of the first event of a variable to the end of the last of another."""
+    starts, ends = row_store.times(rows, occurrences.START), row_store.times(rows, occurrences.END)
     unbound = np.zeros(len(rows), bool)
     if term.first is not None:
-        events = _bound(arena, rows, numbers[term.first], occurrences.LEAST)
-        starts, unbound = arena.event_times(events, occurrences.EVENT_START), unbound | (events < 0)
+        events = _bound(row_store, rows, numbers[term.first], occurrences.LEAST)
+        starts, unbound = row_store.event_times(events, occurrences.EVENT_START), unbound | (events < 0)
     if term.last is not None:
-        events = _bound(arena, rows, numbers[term.last], occurrences.GREATEST)
-        ends, unbound = arena.event_times(events, occurrences.EVENT_END), unbound | (events < 0)
+        events = _bound(row_store, rows, numbers[term.last], occurrences.GREATEST)
+        ends, unbound = row_store.event_times(events, occurrences.EVENT_END), unbound | (events < 0)
     return Column(numbers=pa.array(ends - starts, mask=unbound))
 
 
-def _bound(arena: OccurrenceStore, rows: Int64s, variable: int, which: int) -> Int64s:
-    """One of the events each row binds to a variable; -1: none."""
-    found: Int64s = occurrences.variable_events(arena.rows, arena.events, rows, variable, which)
+def _bound(row_store: OccurrenceStore, rows: Int64s, variable: int, which: int) -> Int64s:
+    """Return one of the events that each row binds to a variable, or -1."""
+    found: Int64s = occurrences.variable_events(row_store.rows, row_store.events, rows, variable, which)
     return found

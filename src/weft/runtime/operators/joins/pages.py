@@ -1,4 +1,4 @@
-"""The state of a graph as pages of bytes."""
+"""Save the state of a graph as pages of bytes, and restore it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _KEPT = "remembered"
 
 
 def summary_of(run: JoinOperator) -> bytes:
-    """What is small."""
+    """Return counters, watermarks and control blocks as JSON."""
     values = {
-        "arena": run.arena.control.tolist(),
-        "events": run.arena.event_count,
+        "arena": run.row_store.control.tolist(),
+        "events": run.row_store.event_count,
         "clock": run.running.clock,
         "sweep_at": run.sweep_at,
         "watermark": [operator.watermark for operator in run.operators],
@@ -36,7 +36,7 @@ def summary_of(run: JoinOperator) -> bytes:
 
 
 def store_pages(run: JoinOperator) -> Iterator[tuple[str, bytes]]:
-    """What waits in stores, a page for each range of ids: an entry stays on its page as long as it waits."""
+    """Yield the stored occurrences, a page for each range of ids, so that an entry stays on its page."""
     for operator in run.operators:
         for side, store in enumerate(operator.stores):
             for number, part in by_page(stored(store)):
@@ -44,7 +44,7 @@ def store_pages(run: JoinOperator) -> Iterator[tuple[str, bytes]]:
 
 
 def stored(store: Store) -> Int64s:
-    """The entries of a store by id, one per row: its id, the word of its key, since when it counts, its mark."""
+    """Return the entries of a store by id, one per row: id, word of the key, time from which its age counts, mark."""
     live, places = store.live(), store.table.reshape(-1, buckets.PLACE)
     words = np.repeat(places[:, buckets.WORD], places[:, buckets.TAIL] - places[:, buckets.HEAD])
     ids, since, marks = store.used()[live][:, [buckets.ID, buckets.SINCE, buckets.MARK]].T
@@ -54,9 +54,9 @@ def stored(store: Store) -> Int64s:
 
 
 def load_store(run: JoinOperator, operator: JoinNode, store: Store, kept: Int64s) -> None:
-    """Fill a store: entries by key and end, and a list of the keys, of which a table is made."""
-    arena = run.arena
-    ends = arena.rows[kept[:, 0] * occurrences.ROW + occurrences.END]
+    """Fill a store with saved entries, sorted by key and end, and rebuild the table of its keys."""
+    row_store = run.row_store
+    ends = row_store.rows[kept[:, 0] * occurrences.ROW + occurrences.END]
     order = np.lexsort((kept[:, 0], ends, kept[:, 1]))
     entries = np.zeros((len(kept), buckets.ENTRY), np.int64)
     entries[:, [buckets.ID, buckets.SINCE, buckets.MARK]] = kept[order][:, [0, 2, 3]]
@@ -69,9 +69,9 @@ def load_store(run: JoinOperator, operator: JoinNode, store: Store, kept: Int64s
         operator.key,
         store.side,
         True,
-        arena.facts(),
-        arena.rows,
-        arena.slots,
+        row_store.facts(),
+        row_store.rows,
+        row_store.slots,
         entries.ravel(),
         table.ravel(),
         store.control,
@@ -79,7 +79,7 @@ def load_store(run: JoinOperator, operator: JoinNode, store: Store, kept: Int64s
 
 
 def chain_arrays(run: JoinOperator) -> Iterator[tuple[str, Array]]:
-    """What waits in chains."""
+    """Yield the partial chains."""
     for chain in run.chains:
         yield f"node/{chain.number}/heads", chain.heads
         yield f"node/{chain.number}/entries", chain.used().ravel()
@@ -87,14 +87,14 @@ def chain_arrays(run: JoinOperator) -> Iterator[tuple[str, Array]]:
 
 
 def growing_parts(run: JoinOperator) -> Iterator[Growing]:
-    """What is only added to, between sweeps."""
-    arena, texts = run.arena, run.arena.texts
-    yield growing_array("arena/rows", arena.rows[: arena.row_count * occurrences.ROW])
-    yield growing_array("arena/slots", arena.slots[: arena.control[joining.SLOTS_USED]])
-    yield growing_array("arena/events", arena.events[: arena.event_count * occurrences.EVENT])
-    yield growing_array("arena/values", arena.values[: arena.event_count * arena.width])
+    """Yield the arrays that are only appended to between sweeps."""
+    row_store, texts = run.row_store, run.row_store.texts
+    yield growing_array("arena/rows", row_store.rows[: row_store.row_count * occurrences.ROW])
+    yield growing_array("arena/slots", row_store.slots[: row_store.control[joining.SLOTS_USED]])
+    yield growing_array("arena/events", row_store.events[: row_store.event_count * occurrences.EVENT])
+    yield growing_array("arena/values", row_store.values[: row_store.event_count * row_store.width])
     for operator in run.operators:
-        yield growing_array(f"node/{operator.number}/out", operator.given())
+        yield growing_array(f"node/{operator.number}/out", operator.emitted_rows())
         if isinstance(operator, SequencesOperator):
             yield growing_array(f"node/{operator.number}/members", operator.used_members().ravel())
             yield growing_array(f"node/{operator.number}/reach", operator.used_reach().ravel())
@@ -110,7 +110,7 @@ def _keys(reported: Mapping[bytes, None]) -> Callable[[int, int], bytes]:
 
 
 def load_graph(run: JoinOperator, saved: Mapping[str, bytes]) -> None:
-    """Go on from the pages of snapshots."""
+    """Restore the state of a graph from the pages of snapshots."""
     summary, pages = json.loads(saved["summary"]), Pages(saved)
     _load_arena(run, summary["arena"], summary["events"], pages)
     for operator in run.operators:
@@ -135,8 +135,8 @@ def load_graph(run: JoinOperator, saved: Mapping[str, bytes]) -> None:
 
 
 def _load_arena(run: JoinOperator, control: list[int], events: int, pages: Pages) -> None:
-    arena = run.arena
-    arena.control[:], arena.event_count = control, events
-    arena.rows, arena.slots = pages.numbers("arena/rows"), pages.numbers("arena/slots")
-    arena.events, arena.values = pages.numbers("arena/events"), pages.numbers("arena/values")
-    arena.restore_texts(pages.texts("texts"))
+    row_store = run.row_store
+    row_store.control[:], row_store.event_count = control, events
+    row_store.rows, row_store.slots = pages.numbers("arena/rows"), pages.numbers("arena/slots")
+    row_store.events, row_store.values = pages.numbers("arena/events"), pages.numbers("arena/values")
+    row_store.restore_texts(pages.texts("texts"))

@@ -63,7 +63,7 @@ class Stage:
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
         self.time: int | None = None  # all further events end then or later
         self.longest = 0  # ticks of the longest event, as far as it is known
-        self.memory = Memory(self.tables, self.members.arena.width)
+        self.memory = Memory(self.tables, self.members.store.width)
         slots = zip(situation.participants, search.exists, search.fills, strict=True)
         overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
         guards = [part for pair in overrides for part in pair]
@@ -136,9 +136,9 @@ class Stage:
 
     def _drive(self, arriving: Int64s, counting: bool) -> Iterator[Int64s]:
         """Run the kernel over events; while counting, sets have no members."""
-        memory, arena = self.memory, self.members.arena
+        memory, store = self.memory, self.members.store
         memory.m[participants.ARRIVED] = 0
-        facts = arena.facts()
+        facts = store.facts()
         only_count = counting and self._keeps is None
         while True:
             status = select.advance_situation(
@@ -211,7 +211,7 @@ class Stage:
 
     def _know_keys(self, batch: EventBatch, chosen: Int64s, keys: Int64s) -> None:
         """Keep an event of each new key, when its values are shown."""
-        if self._key is None or not self.members.arena.columns:
+        if self._key is None or not self.members.store.columns:
             return
         more = max(self._key.capacity - len(self._key_members), 0)
         self._key_members = np.concatenate([self._key_members, np.full(more, -1, np.int64)])
