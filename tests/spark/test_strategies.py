@@ -26,7 +26,7 @@ from weft.algebra.query import Program
 from weft.errors import UsageError
 from weft.plan.partitioning import by_slice
 from weft.plan.partitioning.by_key import ByKey
-from weft.runtime.operators.automaton import dealt
+from weft.runtime.operators.automaton import assignment as dealt
 from weft.runtime.spark.lanes.sampling import is_quick, suited_to_frame
 
 if TYPE_CHECKING:

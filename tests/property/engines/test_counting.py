@@ -53,8 +53,8 @@ CONDITIONS = [
 
 @pytest.fixture(autouse=True)
 def _without_walking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(MatchCounts, "few", 0)
-    monkeypatch.setattr(MatchCounts, "patience", 0)
+    monkeypatch.setattr(MatchCounts, "first_walked", 0)
+    monkeypatch.setattr(MatchCounts, "most_walked", 0)
     return iter([None])
 
 

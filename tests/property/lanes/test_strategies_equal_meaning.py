@@ -37,7 +37,7 @@ from weft.errors import UsageError
 from weft.languages import compile_text
 from weft.runtime import local
 from weft.runtime.execution import threaded_matcher as crew
-from weft.runtime.operators.automaton import dealt
+from weft.runtime.operators.automaton import assignment as dealt
 from weft.runtime.writing import match_rows
 
 Case = tuple[Program, list[EventDict]]

@@ -1,4 +1,4 @@
-"""One query at work: its partial matches, and the answers to what the kernel asks."""
+"""State of one query: its match graph, and what the kernel requests while it advances."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from weft.runtime.operators.automaton.shares import RankShare
 from weft.runtime.operators.automaton.tables import AutomatonTables, extended
 
 Int32s = npt.NDArray[np.int32]
-_SMALL_RING = 1 << 14  # a ring that grows has room for so many nodes at least
-_MOST_KEPT = 1024  # the kernel makes room for so many matches at each node; larger limits are applied after it
+_SMALL_RING = 1 << 14  # nodes of the smallest ring after it grew
+_MOST_KEPT = 1024  # the largest limit that the kernel applies; larger ones are applied afterwards
 
 
 class AutomatonRun:
@@ -45,13 +45,13 @@ class AutomatonRun:
         ring: int = 1024,
         matches: int = 1024,
     ) -> None:
-        """`share`: only these matches are listed, or None for all. Without `tests` others test what is found."""
+        """List only the matches of `share`, or all if it is None; without `tests`, skip the conditions."""
         self.query = query
         self.tables = AutomatonTables(query, automaton)
         self.automaton = self.tables.automaton
         self.conditions = ConditionTables(compile_conditions(self.automaton.automaton, self.automaton.labels))
         self.width = self.conditions.width  # payload columns
-        self._measured = self.conditions.cuts.fewest > 0  # the lengths of runs matter
+        self._measured = self.conditions.cuts.fewest > 0  # the lengths of partial matches matter
         self.control = np.zeros(tecs.CONTROL_WORDS, np.int64)
         self.control[[tecs.HEAD, tecs.TAIL]] = 1
         self.state = self._empty_state(ring)
@@ -64,21 +64,21 @@ class AutomatonRun:
         self.share = share or self._whole
 
     def replace_queries(self, automaton: Automaton) -> None:
-        """Go on with an automaton that differs in the order of its conditions only."""
+        """Continue with an automaton that differs only in the order of its conditions."""
         self.conditions.reorder(order_of(self.automaton.automaton.conditions, automaton.conditions))
         self._counts = MatchCounts(self.query.name, self.conditions)
 
     # -- running ------------------------------------------------------------------------------
 
     def count(self, batch: tecs.Batch) -> int:
-        """How many matches end in a batch."""
+        """Return how many matches end in a batch."""
         before = int(self.control[tecs.COUNTED])
         for _ in self.run(batch, counting=True):
             pass
         return int(self.control[tecs.COUNTED]) - before + self._counts.take()
 
     def run(self, batch: tecs.Batch, *, counting: bool = False) -> Iterator[Found]:
-        """Advance over a batch while its matches are taken, in pieces; none come when they are counted."""
+        """Advance over a batch and yield its matches in pieces, or none if they are only counted."""
         control = self.control
         control[tecs.EVENT] = 0
         while True:
@@ -90,17 +90,17 @@ class AutomatonRun:
                 self._grow_ring(int(control[tecs.ASK_ROOM]))
             elif answer == tecs.DEEPER:
                 self._grow_scratch()
-            elif answer == tecs.PAUSE:  # now is the time for Ctrl-C
+            elif answer == tecs.PAUSE:  # returns to Python so that Ctrl-C is handled
                 if counting:
-                    self._counts.walk_no_more(self.state, control, batch)
+                    self._counts.count_in_groups(self.state, control, batch)
             elif answer == tecs.WIDER:
                 self._counts.paths.widen()
             elif control[tecs.OUT_MATCHES]:
                 found, self._output = take_output(self._output, control)
                 yield found
-                self._counts.tell_of_many(self.query.name, self.state, control, batch)
+                self._counts.warn_of_many(self.query.name, self.state, control, batch)
             elif answer == tecs.FLUSH:
-                # Not even one match fits, or not all of an event from which one is chosen.
+                # The buffer is too small for one match, or for the matches of one event if some of them are selected.
                 self._output = empty_output(2 * len(self._output.events), 2 * len(self._output.positions))
             if answer == tecs.DONE:
                 return
@@ -123,17 +123,17 @@ class AutomatonRun:
         return advance_all(*given, self._path, self.keeps_maximal, ranks)
 
     def free_expired(self, horizon: int) -> None:
-        """Let the ring forget the nodes that no match can use any more."""
+        """Free the nodes of the ring that no later match can contain."""
         tecs.free_expired(self.state, self.control, horizon)
 
     def live_nodes(self) -> npt.NDArray[np.bool_]:
-        """By slot of the ring: whether its node is not forgotten."""
+        """Return a mask over the ring: whether a slot has a node in use."""
         live = np.zeros(len(self.state.starts), bool)
         live[np.arange(self.control[tecs.TAIL], self.control[tecs.HEAD]) & (len(live) - 1)] = True
         return live
 
     def oldest_position(self) -> int | None:
-        """The first position that a later match may show, or None if it has not come yet."""
+        """Return the first position that a later match may contain, or None if there is none yet."""
         control, state = self.control, self.state
         mask = len(state.starts) - 1
         for node in range(int(control[tecs.TAIL]), int(control[tecs.HEAD])):
@@ -143,7 +143,7 @@ class AutomatonRun:
         return None
 
     def reserve_slots(self, slots: int) -> None:
-        """Make room for partitions 0..slots."""
+        """Reserve space for partitions 0..slots."""
         words = self.tables.words
         if slots * words <= len(self.state.active):
             return
@@ -156,21 +156,21 @@ class AutomatonRun:
         )
 
     def live_slots(self, horizon: int) -> npt.NDArray[np.bool_]:
-        """Which partitions still have partial matches inside the window."""
+        """Return which partitions have partial matches inside the window."""
         youngest = self.state.rows.reshape(-1, 2)[:, 1]
         live = (self._active_rows() & (youngest >= horizon)).reshape(-1, self.tables.states)
         found: npt.NDArray[np.bool_] = np.any(live, axis=1)
         return found
 
     def clear_slots(self, slots: Int32s) -> None:
-        """Forget partitions, so that their slots can be given to others."""
+        """Clear partitions, so that their slots can be reused."""
         rows = self.state.active.reshape(-1, self.tables.words)
         rows[slots[slots < len(rows)]] = 0
 
     # -- state that survives a restart ------------------------------------------------------------
 
     def summary(self) -> dict[str, object]:
-        """What the arrays alone do not say: sizes, control words, the numbers of states."""
+        """Return the state besides the arrays: sizes, control words, numbers of states."""
         return {
             "control": self.control.tolist(),
             "ring": len(self.state.starts),
@@ -182,7 +182,7 @@ class AutomatonRun:
         }
 
     def load_summary(self, kept: Mapping[str, Any]) -> None:
-        """Take sizes, control words and state numbers from a summary; the arrays are still empty."""
+        """Restore sizes, control words and state numbers from a summary; the arrays are filled later."""
         self.control[:] = kept["control"]
         self.tables.restore_states(kept["states"], kept["capacity"])
         self.state = self._empty_state(kept["ring"])
@@ -192,14 +192,14 @@ class AutomatonRun:
         self.share.outputs = kept.get("outputs", 0)
 
     def node_slices(self, low: int, high: int) -> Iterator[npt.NDArray[Any]]:
-        """Nodes `low` to `high` (not included), their start times and payload, in order of ids."""
+        """Yield the nodes `low` to `high` (exclusive), their start times and their payload, in order of ids."""
         at = np.arange(low, high) & (len(self.state.starts) - 1)
         yield self.state.nodes.reshape(-1, 4)[at]
         yield self.state.starts[at]
         yield self.state.payload.reshape(len(self.state.starts), self.width)[at]
 
     def load_nodes(self, low: int, words: Int64s) -> None:
-        """The reverse of `node_slices`."""
+        """Restore nodes from `low` on from the words that `node_slices` yielded."""
         count = len(words) // (5 + self.width)
         at = np.arange(low, low + count) & (len(self.state.starts) - 1)
         self.state.nodes.reshape(-1, 4)[at] = words[: 4 * count].reshape(count, 4)
@@ -210,12 +210,12 @@ class AutomatonRun:
     # -- answers to the kernel -------------------------------------------------------------------
 
     def learn_letters(self, truths: Sequence[tuple[bool, ...]]) -> None:
-        """Give the letters after those known their classes, by the truths of the automaton's predicates."""
+        """Assign classes to new letters, by the truths of the automaton's predicates."""
         self.tables.learn_letters(truths)
         self._widen_rows()
 
     def _widen_rows(self) -> None:
-        """Make room in the rows of partitions for the states that the tables have room for."""
+        """Enlarge the rows of partitions to the number of states in the tables."""
         states, words, slots = self.tables.states, self.tables.words, len(self.state.epochs)
         old_states, old_words = len(self.state.rows) // (2 * slots), len(self.state.active) // slots
         if states == old_states:
@@ -232,7 +232,7 @@ class AutomatonRun:
         )
 
     def _grow_ring(self, room: int) -> None:
-        """Make room in the ring: nodes that nothing leads to are given up, if they are most, else it is enlarged."""
+        """Free space in the ring: remove unreachable nodes if these are most, else enlarge it."""
         head, tail = int(self.control[tecs.HEAD]), int(self.control[tecs.TAIL])
         live = np.zeros(len(self.state.starts), bool)
         heads = self.state.rows.reshape(-1, 2)[self._active_rows(), 0]
@@ -245,7 +245,7 @@ class AutomatonRun:
         self.control[[tecs.TAIL, tecs.HEAD]] = head, head + kept
 
     def _active_rows(self) -> npt.NDArray[np.bool_]:
-        """By row: whether its partition is in its state."""
+        """Return a mask over the rows: whether a partition is in a state."""
         slots = len(self.state.epochs)
         bits = np.unpackbits(self.state.active.view(np.uint8), bitorder="little").reshape(slots, -1)
         active = bits[:, : self.tables.states].astype(bool)
@@ -255,7 +255,7 @@ class AutomatonRun:
         return found
 
     def _move_nodes(self, live: npt.NDArray[np.bool_], size: int) -> None:
-        """Move the live nodes together, or to a ring of another size; they get ids after all that were given."""
+        """Compact the live nodes, or move them to a ring of another size; they get new ids after all used ones."""
         head, tail = int(self.control[tecs.HEAD]), int(self.control[tecs.TAIL])
         old, places = self.state, np.zeros(len(live), np.int64)
         if size != len(live):
@@ -305,23 +305,23 @@ class AutomatonRun:
 
     @property
     def chooses(self) -> bool:
-        """Whether the kernel itself applies the strategy and the limit."""
+        """Whether the kernel applies the strategy and the limit."""
         return self.keeps_best or self.keeps_maximal
 
     @property
     def keeps_maximal(self) -> bool:
-        """Whether the kernel itself reports the maximal matches only: where all that is marked is shown."""
+        """Whether the kernel reports only maximal matches; it can if matches show all marked events."""
         shown = all(label.names for label in self.automaton.labels)
         alone = self.query.limit is None and not self.automaton.may_repeat
         return self.query.strategy is Strategy.MAX and shown and alone
 
     @property
     def keeps_best(self) -> bool:
-        """Whether the kernel itself reports only what the strategy and the limit ask for."""
+        """Whether the kernel reports only the matches that strategy and limit select."""
         return self._best.keep > 0
 
     def _empty_best(self, ring: int) -> tecs.Best:
-        """What the kernel needs to report the best matches only, where it can tell them by itself."""
+        """Return the arrays with which the kernel selects the best matches, empty if it cannot."""
         query, labels = self.query, self.automaton.labels
         one = query.strategy in (Strategy.NEXT, Strategy.ANY, Strategy.LAST)
         keep = 1 if one else query.limit or 0

@@ -1,4 +1,4 @@
-"""Computed fields: aggregates over the events of each match, and what is calculated from them, all matches at once."""
+"""Computed fields of matches: aggregates over their events and expressions on them, for all matches at once."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from weft.runtime.data.events import Column, EventBatch, Int64s
 from weft.runtime.data.exact import shown
 from weft.tree import Node
 
-# The values of an attribute for all events bound to its variable, and where those of each match begin.
+# Reads an attribute: its values for all events bound to its variable, and where those of each match begin.
 Read = Callable[[Attribute], tuple[Column, Int64s]]
 
 
 def computed_field(value: Expression, matches: int, read: Read) -> pa.Array:
-    """One value for each match."""
+    """Evaluate an expression once for each match."""
     columns: dict[str, Column] = {}
 
     def leaf(node: Node) -> Node:
-        """Aggregates, and attributes outside of them, become attributes of the match."""
+        """Replace aggregates, and attributes outside of them, by attributes of the match."""
         if not isinstance(node, Aggregate | Attribute):
             return node.map_children(leaf)
         function, attribute = ("FIRST", node) if isinstance(node, Attribute) else (node.function, node.attribute)
@@ -39,7 +39,7 @@ def computed_field(value: Expression, matches: int, read: Read) -> pa.Array:
     assert isinstance(plain, Expression)
     places = np.arange(matches, dtype=np.int64)
     batch = EventBatch(pa.nulls(matches), places, places, places, columns=columns)
-    if isinstance(plain, Attribute):  # the value of one event: it has the digits that it came with
+    if isinstance(plain, Attribute):  # the value of one event is shown with its original digits
         return shown(columns[plain.name], matches)
     return shown(vectors.shown_column(plain, batch), matches)
 
@@ -63,7 +63,7 @@ def _aggregate(function: str, column: Column, begins: Int64s, *, whole: bool) ->
 
 
 def _extremes(function: str, column: Column, begins: Int64s) -> list[int | None]:
-    """Which value of each match is the least, or greatest: of the numbers, or where there are none, of the texts."""
+    """Return the row of the least or greatest value of each match; numbers precede texts."""
     choose = min if function == "MIN" else max
     kinds: list[tuple[list[int], Callable[[int], Any]]] = []
     if column.numbers is not None:
@@ -76,7 +76,7 @@ def _extremes(function: str, column: Column, begins: Int64s) -> list[int | None]
         texts = column.texts.to_pylist()
         kinds.append((np.flatnonzero(np.asarray(column.texts.is_valid())).tolist(), texts.__getitem__))
     found: list[int | None] = [None] * (len(begins) - 1)
-    for rows, key in reversed(kinds):  # numbers last: they decide
+    for rows, key in reversed(kinds):  # numbers last: they override texts
         bounds = np.searchsorted(rows, begins).tolist()
         for match, (low, high) in enumerate(pairwise(bounds)):
             if low < high:
@@ -85,7 +85,7 @@ def _extremes(function: str, column: Column, begins: Int64s) -> list[int | None]
 
 
 def _total(function: str, column: Column, begins: Int64s) -> Column:
-    """The sum, one addition after the other, or the average."""
+    """Return the sum, added in the order of events, or the average."""
     numbers = vectors.attribute_by_kind(column).numbers
     assert numbers is not None
     rows = np.flatnonzero(numbers.valid)

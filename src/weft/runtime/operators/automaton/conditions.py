@@ -1,4 +1,4 @@
-"""The conditions of a query as tables for its kernel, and what they read of events."""
+"""Compile the conditions of a query to tables for its kernel, and extract the values of events that they read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NO_LOOKS = np.zeros(0, np.bool_)
 
 
 class _Bound(Terms):
-    """The slots of a condition are slots of the machine; what is made of all events of a slot is a result."""
+    """Bindings of a condition: its slots are slots of the machine; aggregates over the events of a slot are results."""
 
     def __init__(self, compiled: CompiledConditions, condition: CompiledCondition) -> None:
         self._compiled = compiled
@@ -79,14 +79,14 @@ class ConditionTables:
         self._make_code()
 
     def reorder(self, order: Sequence[int]) -> None:
-        """Test the conditions in another order, by the numbers they had at first; what is kept of events stays."""
+        """Test the conditions in another order, given by their original numbers; stored payload stays valid."""
         self._lay(self._written.in_order(order))
 
     def __bool__(self) -> bool:
         return bool(self.compiled.conditions)
 
     def machine(self, path: Path) -> machine.Machine:
-        """What the machine reads, when the kernel works on a path."""
+        """Return the arguments of the condition machine while the kernel works on a path."""
         if len(self._lists) < len(path.latest) + len(path.earlier):
             self._lists = np.zeros(4 * (len(path.latest) + len(path.earlier)), np.int64)
         return machine.Machine(
@@ -104,22 +104,22 @@ class ConditionTables:
         )
 
     def payload(self, batch: EventBatch) -> Int64s:
-        """What conditions read of each event, flat."""
+        """Return the values that conditions read of each event, as one flat array."""
         values = np.empty(len(batch) * self.width, np.int64)
         tag_events(batch, None, self.compiled.attributes, self.texts, values)
         return values
 
     def tagged(self, value: Value) -> tuple[int, int]:
-        """A constant as conditions compare it."""
+        """Encode a constant in the form that conditions compare."""
         return tag(value, self.texts)
 
     def drop_texts(self, stored: Int64s, live: npt.NDArray[np.bool_]) -> None:
-        """Forget the texts that no live row of the stored payload has; all rows have new ids then."""
+        """Remove texts that no live row of the payload uses; all texts get new ids."""
         self.texts = only_used(self.texts, stored, np.repeat(live, len(self.compiled.attributes)))
         self._make_code()
 
     def restore_texts(self, texts: Sequence[str]) -> None:
-        """Take the texts of a snapshot."""
+        """Restore the texts of a snapshot."""
         self.texts = TextTable(texts)
         self._make_code()
 
@@ -183,7 +183,7 @@ def _tables(compiled: CompiledConditions, code: Code) -> kernel.Conditions:
 
 
 def _fewest(item: CompiledCondition) -> int:
-    """How many events a match must have to satisfy a condition on the count of a variable."""
+    """Return the least number of events with which a match can satisfy a condition on a COUNT, else 0."""
     match item.sides:
         case (Aggregate("COUNT"), Literal(least)):
             operator = item.operator
@@ -197,7 +197,7 @@ def _fewest(item: CompiledCondition) -> int:
 
 
 def _cuts(compiled: CompiledConditions, tables: kernel.Conditions) -> kernel.Cuts:
-    """The tests of an event with those marked before it that runs can fail for good, whatever comes."""
+    """Return the tests on pairs of events that no later event can repair, so that failing partial matches are cut."""
     items = [item for item in compiled.conditions if not item.scoped]
     tests = [
         [test for slot in own for item in items for test in _tests(compiled, item, slot) if test[-1] != kernel.OF_LAST]
@@ -209,7 +209,7 @@ def _cuts(compiled: CompiledConditions, tables: kernel.Conditions) -> kernel.Cut
 
 
 def _tests(compiled: CompiledConditions, item: CompiledCondition, slot: int) -> Iterable[tuple[int, ...]]:
-    """The quick tests of a condition when a slot is filled."""
+    """Yield the quick tests of a condition at the event that fills a slot."""
     if item.kind not in ("rising", "same", "pair", "last"):
         return
     read = [side.attribute if isinstance(side, Aggregate) else side for side in item.sides]

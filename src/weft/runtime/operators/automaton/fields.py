@@ -1,4 +1,4 @@
-"""The output fields of matches: values of the events that variables hold, and what is calculated from them."""
+"""Output fields of matches: attributes of the events bound to variables, and computed values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weft.runtime.store.event_buffer import EventBuffer
 
 @dataclass(frozen=True)
 class SelectedField:
-    """A field of a match's event: which attribute of which variable, and whether it is a list."""
+    """An output field: which attribute of which variable it shows, and whether it is a list."""
 
     key: str
     variable: str
@@ -33,7 +33,7 @@ class SelectedField:
 
 
 def selected_fields(query: Query, automaton: Automaton) -> tuple[SelectedField, ...]:
-    """The fields that a select list asks for; `x.a` where two variables show the same attribute."""
+    """Return the fields of a select list, named `x.a` where two variables show the same attribute."""
     pairs = list(dict.fromkeys((item.name, name) for item in query.selected or () for name in item.attributes))
     names = [name for _, name in pairs]
     return tuple(
@@ -58,7 +58,7 @@ def _many(automaton: Automaton, variable: str) -> bool:
 
 
 class Fields:
-    """The output fields of a query, from events that may be marked: these are kept as long as a match may show them."""
+    """Output fields of a query, computed from stored events, which are kept while a match may include them."""
 
     def __init__(self, query: Query, fields: Sequence[SelectedField], labels: Sequence[Label]) -> None:
         self._fields = fields
@@ -71,13 +71,13 @@ class Fields:
         self._holds = {v: np.array([v in label.holds for label in labels], bool) for v in variables}
 
     def values(self, found: Found) -> dict[str, pa.Array]:
-        """The fields of matches."""
+        """Return the fields of matches."""
         fields = {field.key: self._field(field, found) for field in self._fields}
         read = partial(self._read, found)
         return fields | {item.name: computed_field(item.value, len(found.events), read) for item in self._computed}
 
     def _read(self, found: Found, attribute: Attribute) -> tuple[Column, Int64s]:
-        """An attribute of the events bound to its variable, and where those of each match begin."""
+        """Return an attribute of the events bound to its variable, and where those of each match begin."""
         positions, counts = self._bound(attribute.variable, found)
         if attribute.name == "*":
             return Column(), counts
@@ -96,7 +96,7 @@ class Fields:
         return values.take(pa.array(counts[:-1], mask=~has))
 
     def _column(self, attribute: str, positions: Int64s) -> Column:
-        """An attribute of events, texts as plain strings."""
+        """Return an attribute of events, with texts as plain strings."""
         column = self.kept.column(attribute, positions)
         if column.texts is None or not pa.types.is_dictionary(column.texts.type):
             return column

@@ -1,6 +1,6 @@
-"""What groups of runs know of the events of one variable: count, sum or extremes, the last one, those that matter.
+"""Summaries of the events of one variable in a group of partial matches: count, sum, extremes, last value.
 
-Values have their kinds, as the kernels have them (`kernels/machine/tagged.py`), so that both calculate the same.
+Values have kinds as in the kernels (`kernels/machine/tagged.py`), so that both compute the same results.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _ORDERS = {LESS: (-1,), LESS_EQUAL: (-1, 0), GREATER: (1,), GREATER_EQUAL: (0, 1
 
 
 def holds(texts: TextTable, operator: int, one: Tagged, other: Tagged) -> bool:
-    """A comparison of two values, as the kernels make it."""
+    """Compare two values as the kernels do."""
     if MISSING in (one[0], other[0]) or _class_of(one) != _class_of(other):
         return False
     return _order(texts, one, other) in _ORDERS[operator]
 
 
 def _class_of(value: Tagged) -> int:
-    """Values of one class compare: whole numbers and floats are of one."""
+    """Return the class of comparable values: integers and floats share one."""
     return INTEGER if value[0] == FLOAT else value[0]
 
 
@@ -68,7 +68,7 @@ def _number(value: Tagged) -> int | float:
 
 
 def _sum(one: Tagged, other: Tagged) -> Tagged:
-    """Whole numbers stay whole as long as they fit into a word."""
+    """Add two numbers; integers stay integers while they fit into 64 bits."""
     if one[0] not in (INTEGER, FLOAT):
         return NONE
     if one[0] == other[0] == INTEGER:
@@ -79,35 +79,35 @@ def _sum(one: Tagged, other: Tagged) -> Tagged:
 
 @dataclass(frozen=True)
 class Last:
-    """The value of the last event; nothing before there is one."""
+    """The value of the last event, or nothing before the first."""
 
     slot: int
     column: int
     nothing: ClassVar[tuple[()]] = ()
 
     def after(self, known: Any, value: Tagged, texts: TextTable) -> object:
-        """With one more event."""
+        """Return the summary after one more event."""
         return value
 
 
 @dataclass(frozen=True)
 class Known:
-    """Of all values those that decide whether one more compares with each of them: the least, the greatest, or all."""
+    """The values that decide whether an event compares with all earlier ones: the least, the greatest, or all."""
 
     slot: int
     column: int
-    operator: int  # with which others are compared with them
+    operator: int  # with which later values are compared
     nothing: ClassVar[tuple[Tagged, ...]] = ()
 
     def after(self, known: Any, value: Tagged, texts: TextTable) -> object:
-        """With one more event."""
+        """Return the summary after one more event."""
         if value in known:
             return known
         if self.operator in (EQUAL, UNEQUAL):
             return tuple(sorted((*known, value)))
         kept = [other for other in known if _class_of(other) != _class_of(value)]
         alike = [other for other in known if _class_of(other) == _class_of(value)]
-        for other in alike:  # there is one at most
+        for other in alike:  # at most one
             order = _order(texts, other, value)
             if order < 0 if self.operator in (LESS, LESS_EQUAL) else order > 0:
                 value = other
@@ -116,17 +116,17 @@ class Known:
 
 @dataclass(frozen=True)
 class Fold:
-    """A function of all events: how many there were that count, and a value."""
+    """An aggregate of all events: how many counted, and a value."""
 
     slot: int
     column: int
     function: str
-    most: int | None = None  # a count that is compared with a constant does not matter beyond
+    most: int | None = None  # counts above this have the same effect
     nothing: ClassVar[tuple[()]] = ()
-    EVENT: ClassVar[Tagged] = (INTEGER, 1)  # an event itself, where events are counted
+    EVENT: ClassVar[Tagged] = (INTEGER, 1)  # stands for the event where events are counted
 
     def after(self, known: Any, value: Tagged, texts: TextTable) -> object:
-        """With one more event."""
+        """Return the summary after one more event."""
         count, total = known or (0, (INTEGER, 0) if self.function in ("SUM", "AVG") else NONE)
         is_number = value[0] in (INTEGER, FLOAT)
         match self.function:
@@ -141,13 +141,13 @@ class Fold:
                 return 1, value
         if not is_number and value[0] != TEXT:
             return count, total
-        better = total[0] == MISSING or (is_number and total[0] == TEXT)  # numbers count before texts
+        better = total[0] == MISSING or (is_number and total[0] == TEXT)  # numbers precede texts
         if not better and _class_of(total) == _class_of(value):
             better = _order(texts, value, total) == (-1 if self.function == "MIN" else 1)
         return 1, value if better else total
 
     def result(self, known: Any) -> Tagged:
-        """The value of the function."""
+        """Return the value of the aggregate."""
         count, total = known or (0, NONE)
         match self.function:
             case "COUNT":

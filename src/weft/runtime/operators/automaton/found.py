@@ -1,4 +1,4 @@
-"""Matches as the kernel writes them, and the buffers it writes them to."""
+"""Matches in the form that the kernel writes, and its output buffers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from weft.kernels.automaton import tecs
 from weft.runtime.data.buffers import room
 from weft.runtime.data.events import Int64s
 
-MOST_MATCHES, MOST_POSITIONS = 1 << 15, 1 << 17  # in one piece: what stays in the processor's cache
+MOST_MATCHES, MOST_POSITIONS = 1 << 15, 1 << 17  # in one piece, so that it fits into the processor's cache
 
 
 @dataclass(frozen=True)
 class Found:
-    """Matches as the kernel writes them; `events` are indexes into the batch."""
+    """Matches in the form that the kernel writes; `events` are indexes into the batch."""
 
     events: Int64s
     firsts: Int64s
@@ -27,7 +27,7 @@ class Found:
 
 
 def joined(parts: list[Found]) -> Found:
-    """Several pieces as one."""
+    """Concatenate several pieces."""
     if len(parts) == 1:
         return parts[0]
     offsets = [np.zeros(1, np.int64)]
@@ -45,9 +45,9 @@ def joined(parts: list[Found]) -> Found:
 
 
 def take_output(output: tecs.Output, control: Int64s) -> tuple[Found, tecs.Output]:
-    """What was written, and a buffer for more.
+    """Take the written matches, and return them with a buffer for further ones.
 
-    A well-filled buffer is given away and the next one is larger; else its content is copied.
+    A well-filled buffer is passed on and the next one is larger; otherwise its content is copied.
     """
     count, used = int(control[tecs.OUT_MATCHES]), int(control[tecs.OUT_POSITIONS])
     control[[tecs.OUT_MATCHES, tecs.OUT_POSITIONS, tecs.GROUP]] = 0
@@ -67,7 +67,7 @@ def take_output(output: tecs.Output, control: Int64s) -> tuple[Found, tecs.Outpu
 
 
 def empty_output(matches: int, positions: int | None = None) -> tecs.Output:
-    """Buffers for so many matches and positions."""
+    """Allocate buffers for `matches` matches, and `positions` positions or four per match."""
     most = positions or 4 * matches
     offsets = room(matches + 1, np.int64)
     offsets[0] = 0

@@ -1,8 +1,8 @@
-"""Matches counted under conditions, without listing them: the runs of a node are put into groups.
+"""Count matches with conditions without enumerating them, by grouping the partial matches of a node.
 
-Runs that end in the same node and differ in nothing that a condition can still see (how many events a variable has,
-their sum, their least or greatest value, the last one) are one group with a number. An event takes whole groups on.
-This is exact, and polynomial where listing is exponential; where there are too many groups it gives up.
+Partial matches that end in the same node and do not differ in anything a condition can still read (the number of
+events of a variable, their sum, least or greatest value, the last one) form one group with a number. An event extends
+whole groups. This is exact, and polynomial where enumeration is exponential; with too many groups it is abandoned.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from weft.runtime.machine.code import OPERATORS
 from weft.runtime.operators.automaton.conditions import ConditionTables
 from weft.runtime.operators.automaton.folds import NONE, Fold, Known, Last, Tagged, Tracker, holds
 
-MOST_GROUPS = 1 << 15  # at one node; where there are more, matches are listed
+MOST_GROUPS = 1 << 15  # at one node; with more, matches are enumerated
 _QUICK = ("pair", "rising", "same")
 
-Group = tuple[object, ...]  # what each tracker knows of the runs
+Group = tuple[object, ...]  # the value of each tracker
 Groups = dict[Group, int]
 
 
 @dataclass(frozen=True)
 class _Test:
-    """An event, marked with some label, against what is known of those before it."""
+    """A comparison of an event, marked with some label, with a tracker's summary of earlier events."""
 
     operator: int
-    column: int  # its own
+    column: int  # of the event
     tracker: int
     against_next: bool
 
 
 @dataclass(frozen=True)
 class _Whole:
-    """A comparison of a result over all events of a match with another, a constant, or every event of a variable.
+    """A comparison of an aggregate over a whole match with another one, a constant, or every event of a variable.
 
-    A side is a tracker's or a constant; with `each`, the second side is a tracker's that knows those events.
+    A side is the number of a tracker, or a constant; with `each`, the second tracker has the values of those events.
     """
 
     operator: int
     sides: tuple[int | Tagged, ...]
     each: bool
-    vacuous: tuple[int, ...]  # trackers that know of no event: it holds
+    vacuous: tuple[int, ...]  # if one of these trackers has no event, the condition holds
 
 
 class TooManyGroups(Exception):
-    """Nothing is won by groups."""
+    """Raised when a node has too many groups, so that enumeration is cheaper."""
 
 
 class Grouping:
-    """What the conditions of a query can tell apart, and how an event changes it."""
+    """The trackers of what the conditions of a query distinguish, and how an event changes them."""
 
     def __init__(self, tables: ConditionTables) -> None:
         self._tables = tables
         compiled = tables.compiled
         self._trackers: dict[Tracker, int] = {}
-        self._bounds: list[tuple[int, int]] = []  # counts that no match may reach
+        self._bounds: list[tuple[int, int]] = []  # counts that no match may reach, by tracker
         self._tests = [list(self._quick_tests(label)) for label in range(len(compiled.label_slots))]
         self._wholes = [self._whole(compiled, item) for item in compiled.conditions if item.kind == "whole"]
         self._fills = [
@@ -75,7 +75,7 @@ class Grouping:
 
     @staticmethod
     def suits(compiled: CompiledConditions) -> bool:
-        """Whether all conditions are of a kind that groups can tell."""
+        """Whether groups can represent all conditions."""
         return all(not item.scoped and (item.kind in _QUICK or _is_plain(item)) for item in compiled.conditions)
 
     def _quick_tests(self, label: int) -> Iterator[_Test]:
@@ -91,7 +91,7 @@ class Grouping:
     def _whole(self, compiled: CompiledConditions, item: CompiledCondition) -> _Whole:
         sides: list[int | Tagged] = []
         vacuous = []
-        turns = isinstance(item.left, Attribute)  # what is compared with each event stands first
+        turns = isinstance(item.left, Attribute)  # the side that is compared with each event comes first
         operator = OPERATORS[MIRRORED[item.operator] if turns else item.operator]
         for side in item.sides[::-1] if turns else item.sides:
             if isinstance(side, Literal):
@@ -115,7 +115,7 @@ class Grouping:
         return self._trackers.setdefault(tracker, len(self._trackers))
 
     def after(self, group: Group, label: int, values: Sequence[int]) -> Group | None:
-        """The group of runs that an event is marked after, or None if none of them satisfies the conditions."""
+        """Extend the group by an event, or return None if the conditions then fail."""
         texts = self._tables.texts
         for test in self._tests[label]:
             if test.against_next:
@@ -137,7 +137,7 @@ class Grouping:
         return tuple(known)
 
     def accepts(self, group: Group) -> bool:
-        """Whether matches of a group satisfy the conditions on whole matches."""
+        """Whether the matches of a group satisfy the conditions on whole matches."""
         return all(self._holds(whole, group) for whole in self._wholes)
 
     def _holds(self, whole: _Whole, group: Group) -> bool:
@@ -161,12 +161,12 @@ class Grouping:
 
 
 def _is_plain(item: CompiledCondition) -> bool:
-    """Whether results over whole variables are compared: with each other, a constant, or each event of a variable."""
+    """Whether a condition compares aggregates with each other, a constant, or each event of a variable."""
     return item.kind == "whole" and all(isinstance(side, Aggregate | Literal | Attribute) for side in item.sides)
 
 
 def _constant(item: CompiledCondition) -> Number | None:
-    """The number that something is compared with."""
+    """Return the number that a condition compares with, or None."""
     for side in item.sides:
         if isinstance(side, Literal) and not isinstance(side.value, bool | str):
             return side.value
@@ -174,19 +174,19 @@ def _constant(item: CompiledCondition) -> Number | None:
 
 
 def _most(item: CompiledCondition) -> int | None:
-    """A count beyond which a comparison with a constant does not change."""
+    """Return the count above which the result of a comparison with a constant does not change, or None."""
     constant = _constant(item)
     return None if constant is None or not -MOST_GROUPS < constant < MOST_GROUPS else max(0, math.floor(constant) + 1)
 
 
 def _is_bound(item: CompiledCondition) -> bool:
-    """Whether a count that is above the constant can satisfy the condition no more."""
+    """Whether the condition fails for good once a count exceeds the constant."""
     operator = item.operator if isinstance(item.right, Literal) else MIRRORED[item.operator]
     return operator in ("<", "<=", "=")
 
 
 def _value(values: Sequence[int], column: int) -> Tagged:
-    """A column of an event's values; the events themselves are numbers one."""
+    """Return a column of an event's values, or one for the event itself."""
     if column < 0:
         return Fold.EVENT
     kind = values[VALUE * column]
@@ -194,7 +194,7 @@ def _value(values: Sequence[int], column: int) -> Tagged:
 
 
 class GroupedCounts:
-    """Counts the matches that end at an event. What is known of a node stays known while no window cuts it."""
+    """Counts the matches that end at an event. Groups of nodes are cached while no window cuts them."""
 
     def __init__(self, tables: ConditionTables) -> None:
         self._tables = tables
@@ -203,12 +203,12 @@ class GroupedCounts:
         self._known: dict[int, tuple[int, Groups]] = {}  # by node: the least start key, and the groups
 
     def forget(self) -> None:
-        """The nodes have other ids now."""
+        """Clear the cache, since the nodes have new ids."""
         self._known.clear()
 
     def count(self, state: tecs.State, control: tecs.Int64s, batch: tecs.Batch) -> int:
-        """How many matches end at the current event; too many groups are an exception."""
-        if self._texts is not self._tables.texts:  # they have other ids
+        """Return how many matches end at the current event, or raise TooManyGroups."""
+        if self._texts is not self._tables.texts:  # texts have new ids
             self._texts, self._grouping = self._tables.texts, Grouping(self._tables)
             self.forget()
         event = int(control[tecs.EVENT]) - 1
@@ -229,15 +229,15 @@ class GroupedCounts:
 
 
 class _Graph:
-    """The nodes inside the window of one event."""
+    """The nodes of the match graph inside the window of one event."""
 
     def __init__(self, state: tecs.State, tail: int, horizon: int, width: int, grouping: Grouping) -> None:
         self._state, self._tail, self._horizon, self._width = state, tail, horizon, width
         self._grouping = grouping
-        self._cut: dict[int, tuple[int, Groups]] = {}  # nodes with runs that began too early, without these
+        self._cut: dict[int, tuple[int, Groups]] = {}  # nodes with runs that began before the horizon, without these
 
     def groups(self, node: int, known: dict[int, tuple[int, Groups]]) -> Groups:
-        """The groups of a node; those of all nodes it leads to are known from then on."""
+        """Return the groups of a node; those of all nodes reachable from it are cached."""
         todo, seen = [node], {node}
         order = []
         while todo:
@@ -260,13 +260,13 @@ class _Graph:
         return words
 
     def _leads_to(self, node: int) -> list[int]:
-        """What a node leads to inside the window."""
+        """Return the successors of a node inside the window."""
         word, next_, branch, _ = self._words(node)
         older = [next_, branch] if word & tecs.LABEL_MASK != tecs.BARE else [branch]
         return [one for one in older if one >= self._tail and self._words(one)[3] >= self._horizon]
 
     def _made(self, node: int, known: Mapping[int, tuple[int, Groups]]) -> tuple[int, Groups]:
-        """The least start key and the groups of a node, from those of what it leads to."""
+        """Return the least start key and the groups of a node, computed from its successors."""
         word, next_, branch, youngest = self._words(node)
         label = word & tecs.LABEL_MASK
         eldest, groups = youngest, {self._grouping.nothing: 1}
@@ -275,7 +275,7 @@ class _Graph:
         if label < tecs.BARE:
             place = node & (len(self._state.starts) - 1)
             values = self._state.payload[place * self._width : (place + 1) * self._width].tolist()
-            groups = self._taken_on(groups, label, values)
+            groups = self._extended(groups, label, values)
         if branch < self._tail:
             return eldest, groups
         if self._words(branch)[3] < self._horizon:
@@ -288,7 +288,7 @@ class _Graph:
             raise TooManyGroups
         return min(eldest, other_eldest), both
 
-    def _taken_on(self, groups: Groups, label: int, values: Sequence[int]) -> Groups:
+    def _extended(self, groups: Groups, label: int, values: Sequence[int]) -> Groups:
         taken: Groups = {}
         for group, number in groups.items():
             after = self._grouping.after(group, label, values)

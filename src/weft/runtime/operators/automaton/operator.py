@@ -1,4 +1,4 @@
-"""Regular queries at work: each an automaton of its own over the classified events of one stream."""
+"""Execution of regular queries: each has its own automaton over the classified events of one stream."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from weft.runtime.store.size import bytes_of
 Int32s = npt.NDArray[np.int32]
 _ONE_PARTITION = np.empty(0, np.int32)
 _KEPT = "kept"
-LEAST_TEXTS = 1024  # fewer texts are not worth a sweep
+LEAST_TEXTS = 1024  # with fewer texts a sweep does not pay
 
 
 class QueryRun:
-    """One query at work: from classified events to reported matches."""
+    """Execution of one query: from classified events to reported matches."""
 
     def __init__(self, op: AutomatonOp, keys: Keys, lane: Lane | None = None) -> None:
         self.query = query = op.query
@@ -69,54 +69,54 @@ class QueryRun:
         self.fields = Fields(query, fields, automaton.labels) if reads else None
         waits = any(part is not None for part in (query.skip, query.unless, query.session, query.top))
         self.sessions = SessionTracker(query) if query.session is not None else None
-        self.held = PendingMatches(query, self.names) if waits else None
+        self.pending = PendingMatches(query, self.names) if waits else None
         self.out_of_order = 0
         self.horizon = tecs.NEVER
-        self.time = 0  # no further event ends before
-        self._floor = tecs.NEVER  # matches that start before were dropped
+        self.time = 0  # no later event ends earlier
+        self._floor = tecs.NEVER  # matches that start earlier were evicted
         self._texts_bound = LEAST_TEXTS
         self._saved = 0  # nodes below this id are in a snapshot
 
     def replace_queries(self, query: Query) -> None:
-        """Go on with a query that differs in the order of its conditions only."""
+        """Continue with a query that differs only in the order of its conditions."""
         self.query = query
         self.run.replace_queries(build_automaton(query))
 
     def push(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> Iterator[MatchBatch]:
-        """The matches that end in the batch."""
+        """Emit the matches that are final with a batch."""
         prepared = self._prepare(batch, letters, slots)
         found = self.run.run(prepared)
         if self.candidates is not None:
-            self.candidates.see(batch.positions, prepared.payload, self.run.oldest_position())
-            found = self.candidates.refined(found)
+            self.candidates.add_events(batch.positions, prepared.payload, self.run.oldest_position())
+            found = self.candidates.satisfying(found)
         if not self.selector.idle:
             found = iter([self.selector.select(joined(list(found)))])
         for piece in found:
-            if len(piece.events) and self.held is not None:
+            if len(piece.events) and self.pending is not None:
                 own = slots[piece.events] if len(slots) else np.zeros(len(piece.events), np.int32)
-                self.held.add(self._report(batch, piece), own)
+                self.pending.add(self._report(batch, piece), own)
             elif len(piece.events):
                 yield self._report(batch, piece)
-        if self.held is not None:
-            yield from self.held.release(self.horizon, int(batch.ends[-1]))
+        if self.pending is not None:
+            yield from self.pending.release(self.horizon, int(batch.ends[-1]))
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """No event that ends before this time will come."""
+        """Emit the pending matches that are final because no later event ends before this time."""
         window = self.query.window
-        if self.held is not None:
+        if self.pending is not None:
             timed = window is not None and window.unit == "time"
             horizon = time - int(window.amount) if window is not None and timed else self.horizon
-            yield from self.held.release(horizon, time)
+            yield from self.pending.release(horizon, time)
 
     def finish(self) -> Iterator[MatchBatch]:
-        """The stream has ended."""
-        return iter(()) if self.held is None else self.held.release(None, None)
+        """Emit all pending matches: the stream has ended."""
+        return iter(()) if self.pending is None else self.pending.release(None, None)
 
     def count(self, batch: EventBatch, letters: Int32s, slots: Int32s) -> int:
-        """How many matches end in the batch. Where each lane lists a share of them, the first one counts all."""
+        """Return how many matches end in the batch; if lanes share the enumeration, the first lane counts all."""
         if not self._counts:
             return 0
-        if self.held is not None:
+        if self.pending is not None:
             return sum(map(len, self.push(batch, letters, slots)))
         prepared = self._prepare(batch, letters, slots)
         if not self.selector.idle or self.run.chooses:
@@ -124,7 +124,7 @@ class QueryRun:
         return self.run.count(prepared)
 
     def sweep(self) -> None:
-        """Forget expired nodes, events that no match can show and texts that no condition can read any more."""
+        """Release expired nodes, events that no match can contain, and texts that no condition can read."""
         self.run.free_expired(self.horizon)
         if self.fields is not None:
             self.fields.kept.forget(self.run.oldest_position)
@@ -135,7 +135,10 @@ class QueryRun:
             self._texts_bound = max(LEAST_TEXTS, 2 * len(conditions.texts))
 
     def drop_oldest(self, limit: int) -> int:
-        """Drop the older half of the partial matches if they are made of more bytes; how many parts that is."""
+        """Evict the older half of the partial matches if all take more than half of `limit` bytes.
+
+        Return the number of evicted nodes.
+        """
         run = self.run
         head, tail = int(run.control[tecs.HEAD]), int(run.control[tecs.TAIL])
         capacity = len(run.state.starts)
@@ -149,7 +152,7 @@ class QueryRun:
         return int(run.control[tecs.TAIL]) - tail
 
     def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
-        """Which partitions have partial matches; in sessions, those whose session may go on."""
+        """Return which partitions have partial matches, or with sessions, which may continue their session."""
         if self.sessions is not None:
             return self.sessions.live(capacity, self.time)
         live = np.zeros(capacity, bool)
@@ -158,13 +161,13 @@ class QueryRun:
         return live
 
     def clear_slots(self, slots: Int32s) -> None:
-        """Forget partitions."""
+        """Clear partitions, so that their slots can be reused."""
         self.run.clear_slots(slots)
         if self.sessions is not None:
             self.sessions.clear(slots)
 
     def changes(self) -> tuple[dict[str, bytes], list[str]]:
-        """Pages of the state that may have changed, and the names of pages that have not and still matter."""
+        """Return the pages that may have changed, and the names of unchanged pages that are still needed."""
         nodes, live = node_pages(self.run, self._saved)
         self._saved = int(self.run.control[tecs.HEAD])
         kept = [name for name in (f"nodes/{number}" for number in live) if name not in nodes]
@@ -172,8 +175,8 @@ class QueryRun:
         if self._floor > tecs.NEVER:
             summary["floor"] = self._floor
         pages = {"summary": json.dumps(summary).encode(), **nodes, **dict(row_pages(self.run))}
-        if self.held is not None:
-            pages.update(self.held.pages())
+        if self.pending is not None:
+            pages.update(self.pending.pages())
         if self.candidates is not None:
             pages.update(self.candidates.pages())
         if self.sessions is not None:
@@ -181,7 +184,7 @@ class QueryRun:
         return pages, kept
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from a snapshot."""
+        """Restore the state from a snapshot."""
         summary = json.loads(pages["summary"])
         self.run.load_summary(summary)
         self.window.restore(summary["window"])
@@ -195,8 +198,8 @@ class QueryRun:
                 load_row_page(self.run, int(number), page)
         if self.fields is not None:
             self.fields.kept.load(pages, _KEPT)
-        if self.held is not None:
-            self.held.load({name: page for name, page in pages.items() if name.startswith("held/")})
+        if self.pending is not None:
+            self.pending.load({name: page for name, page in pages.items() if name.startswith("held/")})
         if self.candidates is not None:
             self.candidates.load(pages)
         if self.sessions is not None:
@@ -223,7 +226,7 @@ class QueryRun:
         return tecs.Batch(letters, slots, keys, horizons, batch.positions, writable(batch.starts), payload)
 
     def _derived(self, batch: EventBatch) -> EventBatch:
-        """The batch with the attributes that conditions read and that are worked out from others."""
+        """Add the computed attributes that conditions read."""
         derived = self.run.automaton.automaton.derived
         if not derived:
             return batch
@@ -246,7 +249,7 @@ class QueryRun:
 
 
 class AutomatonOperator(Operator):
-    """The regular queries of a layer. But for those held, their matches are certain with the event that ends them."""
+    """The regular queries of a layer. All but pending matches are emitted with the event that ends them."""
 
     spans = True
 
@@ -256,18 +259,18 @@ class AutomatonOperator(Operator):
         self._queries = tuple(op.query for op in operators)
         made = {place: QueryRun(op, keys, lane) for place, op in enumerate(operators) if op.query.limit != 0}
         self._runs = list(made.values())
-        self._held = {place: run.held for place, run in made.items() if run.held is not None}
-        self._numbers = list(range(len(self._runs)))  # of the runs, in the classifier
+        self._pending = {place: run.pending for place, run in made.items() if run.pending is not None}
+        self._numbers = list(range(len(self._runs)))  # of the queries, in the classifier
         self._classifier = Classifier([run.run.automaton.predicates for run in self._runs], predicates)
         self._paging = Paging()
 
     @property
     def queries(self) -> Sequence[Query]:
-        """The queries."""
+        """The regular queries, in the order of the operators."""
         return self._queries
 
     def remove(self, places: Collection[int]) -> None:
-        """Let some queries see nothing more."""
+        """Stop executing some queries, by place."""
         gone = {self._queries[place].name for place in places}
         kept = [(n, run) for n, run in zip(self._numbers, self._runs, strict=True) if run.query.name not in gone]
         for run in self._runs:
@@ -276,7 +279,7 @@ class AutomatonOperator(Operator):
         self._numbers, self._runs = [number for number, _ in kept], [run for _, run in kept]
 
     def replace_queries(self, queries: Mapping[int, Query]) -> None:
-        """Go on with queries, by place, that differ in the order of their conditions only."""
+        """Replace queries, by place, by others that differ only in the order of their conditions."""
         known = {run.query.name: run for run in self._runs}
         for query in queries.values():
             run = known.get(query.name)
@@ -285,7 +288,7 @@ class AutomatonOperator(Operator):
         self._queries = tuple(queries.get(place, query) for place, query in enumerate(self._queries))
 
     def bytes_of_query(self, name: str) -> int:
-        """The bytes of memory of its partial matches, and of what it keeps besides."""
+        """Return the bytes of memory of a query's state."""
         return bytes_of(*(run for run in self._runs if run.query.name == name), without=(SharedKey,))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
@@ -294,41 +297,41 @@ class AutomatonOperator(Operator):
         return Counter({run.query.name: run.drop_oldest(limit // len(own)) for run in own})
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches that end in a batch, query by query, in pieces."""
+        """Emit the matches that are final with a batch, query by query, in pieces."""
         for run, letters, slots in self._classified(batch):
             yield from self.timed(run.query.name, run.push(batch, letters, slots))
 
     def count(self, batch: EventBatch) -> dict[str, int]:
-        """How many matches of each query end in a batch."""
+        """Return how many matches of each query end in a batch."""
         return {
             run.query.name: sum(self.timed(run.query.name, map(run.count, [batch], [letters], [slots])))
             for run, letters, slots in self._classified(batch)
         }
 
     def oldest(self) -> int | None:
-        """The first position of a partial match, or of one that is held."""
+        """Return the first position of a partial or pending match, or None."""
         known = [run.run.oldest_position() for run in self._runs]
-        known += [held.oldest for held in self._held.values()]
+        known += [pending.oldest for pending in self._pending.values()]
         return min((first for first in known if first is not None), default=None)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """The matches that were held until this time."""
+        """Emit the pending matches that are final because no later event ends before this time."""
         for run in self._runs:
             yield from self.timed(run.query.name, run.advance(time))
 
     def finish(self, last: int) -> Iterator[MatchBatch]:
-        """The matches that were held until the end."""
+        """Emit all pending matches: the stream has ended."""
         for run in self._runs:
             yield from run.finish()
 
     def watermark_of(self, place: int) -> int | None:
-        """The earliest end of a match of the query that is held, or None if none is."""
-        held = self._held.get(place)
-        return None if held is None else held.watermark
+        """Return the earliest end of a pending match of the query, or None if there is none."""
+        pending = self._pending.get(place)
+        return None if pending is None else pending.watermark
 
     @property
     def counters(self) -> dict[str, int]:
-        """Events out of the order of a window attribute; steps of updates and of enumerations."""
+        """Numbers of events out of the order of a window attribute, and of steps of updates and enumerations."""
         return {
             "out_of_order": sum(run.out_of_order for run in self._runs),
             "steps": sum(int(run.run.control[tecs.STEPS]) for run in self._runs),
@@ -337,11 +340,11 @@ class AutomatonOperator(Operator):
 
     @property
     def waiting(self) -> int:
-        """The nodes of the match graphs."""
+        """The number of nodes in the match graphs."""
         return sum(int(run.run.control[tecs.HEAD] - run.run.control[tecs.TAIL]) for run in self._runs)
 
     def sweep(self) -> None:
-        """Give up what can no longer matter: expired nodes and texts."""
+        """Release expired nodes, events and texts."""
         for run in self._runs:
             run.sweep()
 
@@ -356,19 +359,22 @@ class AutomatonOperator(Operator):
         return self._paging.changes(pages, (), self._growing(), kept)
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from the pages of snapshots."""
+        """Restore the state from the pages of snapshots."""
         for number, run in zip(self._numbers, self._runs, strict=True):
             run.load(pages_below(f"query/{number}/", pages))
         self._paging.load(pages_under("query/", pages_below("query/", pages)), self._growing())
 
     def _growing(self) -> Iterator[Growing]:
-        """What is only added to."""
+        """Yield the arrays that are only appended to."""
         for number, run in zip(self._numbers, self._runs, strict=True):
             if run.fields is not None:
                 yield run.fields.kept.growing(f"query/{number}/{_KEPT}")
 
     def _classified(self, batch: EventBatch) -> Iterator[tuple[QueryRun, Int32s, Int32s]]:
-        """Query by query, the letters and partitions of the events. Letters are good until the next query."""
+        """Yield each query with the letters and partitions of the events.
+
+        The array of letters is reused for the next.
+        """
         if not len(batch):
             return
         slots = [_ONE_PARTITION if run.key is None else run.key.code(batch) for run in self._runs]

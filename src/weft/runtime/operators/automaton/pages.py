@@ -1,4 +1,4 @@
-"""The state of one automaton as pages: nodes never change once made, so theirs are written as they fill."""
+"""Save the state of one automaton as pages: nodes are immutable, so their pages are written once they fill."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SLOTS = 256  # partitions per page
 
 
 def node_pages(run: AutomatonRun, saved: int) -> tuple[dict[str, bytes], range]:
-    """Pages with nodes made since the id `saved`, and the numbers of all pages that still matter."""
+    """Return the pages with nodes added since the id `saved`, and the numbers of all pages that are still needed."""
     head, tail = int(run.control[tecs.HEAD]), int(run.control[tecs.TAIL])
     pages: dict[str, bytes] = {}
     for page in range(max(saved, tail) // NODES, -(-head // NODES)):
@@ -28,14 +28,14 @@ def node_pages(run: AutomatonRun, saved: int) -> tuple[dict[str, bytes], range]:
 
 
 def load_node_page(run: AutomatonRun, page: bytes) -> None:
-    """Put the nodes of a page back to where they were."""
+    """Restore the nodes of a page."""
     low = int.from_bytes(page[:8], "little")
     words = np.frombuffer(page, np.int64, offset=8)
     run.load_nodes(low, words)
 
 
 def row_pages(run: AutomatonRun) -> Iterable[tuple[str, bytes]]:
-    """The rows of all partitions."""
+    """Yield the rows of all partitions as pages."""
     slots = len(run.state.epochs)
     words, states = len(run.state.active) // slots, len(run.state.rows) // (2 * slots)
     for page, low in enumerate(range(0, slots, SLOTS)):
@@ -50,7 +50,7 @@ def row_pages(run: AutomatonRun) -> Iterable[tuple[str, bytes]]:
 
 
 def load_row_page(run: AutomatonRun, page: int, content: bytes) -> None:
-    """Put the rows of a page back."""
+    """Restore the rows of a page."""
     slots = len(run.state.epochs)
     words, states = len(run.state.active) // slots, len(run.state.rows) // (2 * slots)
     low, high = page * SLOTS, min((page + 1) * SLOTS, slots)
@@ -60,5 +60,5 @@ def load_row_page(run: AutomatonRun, page: int, content: bytes) -> None:
     run.state.rows[low * 2 * states : high * 2 * states] = values[count * words : count * (words + 2 * states)]
     end = count * (words + 2 * states + 1)
     run.state.epochs[low:high] = values[end - count : end]
-    lengths = values[end:].reshape(count, -1)  # older versions did not measure them: any may be long
+    lengths = values[end:].reshape(count, -1)  # older versions did not store them, so assume the greatest
     run.state.lengths.reshape(slots, -1)[low:high] = lengths if lengths.size else LONG

@@ -1,4 +1,4 @@
-"""Matches that are not certain when they end: another that starts before may skip them, or an event may spoil them."""
+"""Pending matches: an earlier match may still skip them, or a later event may exclude them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Int32s = npt.NDArray[np.int32]
 Names = tuple[tuple[str, ...], ...]
 _TIMES = ("starts", "ends", "firsts", "lasts")
 _FIELD = "field:"
-RANK = "\0rank"  # the field by which the top of a span is chosen
+RANK = "\0rank"  # the field that ranks the matches of a span of time
 
 
 @dataclass(frozen=True, order=True)
 class _Candidate:
-    """A match at work, in the order in which skipping considers them; `part` and `row` are its place."""
+    """A pending match, in the order in which skipping considers them; `part` and `row` are its place."""
 
     first: int
     last: int
@@ -40,34 +40,34 @@ class _Candidate:
 
 
 class PendingMatches:
-    """Matches of one query, held until no earlier start and no later event can change whether they count."""
+    """Matches of one query, stored until no earlier start and no later event can change whether they are emitted."""
 
     def __init__(self, query: Query, names: Names) -> None:
         self._query = query
         self._names = names
         self._spoiling = names.index((UNLESS,)) if (UNLESS,) in names else -1
         self._parts: list[tuple[MatchBatch, Int32s]] = []  # with the partition of each match
-        # By partition: the least place at which a match may still start, and the key from which on it does anyway.
+        # By partition: the first position at which a match may start, and the key up to which this can matter.
         self._floors: dict[int, tuple[int, int]] = {}
 
     @property
     def watermark(self) -> int | None:
-        """The earliest end of a match that may come out later."""
+        """The earliest end of a pending match."""
         return min((int(part.ends.min()) for part, _ in self._parts), default=None)
 
     @property
     def oldest(self) -> int | None:
-        """The first position of a match that may come out later."""
+        """The first position of a pending match."""
         return min((int(part.firsts.min()) for part, _ in self._parts if part.firsts is not None), default=None)
 
     def add(self, found: MatchBatch, slots: Int32s) -> None:
-        """Matches, and their partitions."""
+        """Add matches with their partitions."""
         self._parts.append((found, slots))
 
     def release(self, horizon: int | None, time: int | None) -> Iterator[MatchBatch]:
-        """The matches to report of those that are certain (None: all).
+        """Select and yield the matches that are final (all if both arguments are None).
 
-        No other will start before the horizon, and no further event will end before the time.
+        No other match will start before the horizon, and no later event will end before the time.
         """
         due = [self._is_due(part, horizon, time) for part, _ in self._parts]
         if not any(mask.any() for mask in due):
@@ -90,7 +90,7 @@ class PendingMatches:
         if horizon is None or time is None:
             return np.ones(len(part), bool)
         gap, top = self._query.session or 0, self._query.top
-        if top is not None:  # all matches of a span of time are there
+        if top is not None:  # all matches of a span of time are known
             return np.asarray((part.ends // top.every + 1) * top.every + gap <= time)
         if self._query.session is not None:
             return np.asarray(part.ends + gap < time)
@@ -102,9 +102,9 @@ class PendingMatches:
         return self._query.window is not None and self._query.window.unit == "events"
 
     def _candidates(self, due: list[npt.NDArray[np.bool_]]) -> list[_Candidate]:
-        """The matches that are due and not spoilt, in order.
+        """Return the final matches that no event excludes, in order.
 
-        Of several that show the same events, those are spoilt that ended before the event that does it.
+        An excluding event applies to those matches with the same events that end before it.
         """
         spoiling = [self._is_spoiling(part) for part, _ in self._parts]
         spoilt: dict[tuple[object, ...], int] = {}
@@ -120,14 +120,14 @@ class PendingMatches:
         return sorted(c for c in found if spoilt.get((c.first, c.positions, c.labels), c.last) <= c.last)
 
     def _is_spoiling(self, part: MatchBatch) -> npt.NDArray[np.bool_]:
-        """Which matches only say that others are spoilt: their last event does it."""
+        """Return which matches exist only to exclude others, by their last event."""
         if self._spoiling < 0 or not len(part.labels):
             return np.zeros(len(part), bool)
         some = np.diff(part.offsets) > 0
         return np.asarray(some & (part.labels[part.offsets[1:] - 1] == self._spoiling))
 
     def _is_within(self, part: MatchBatch) -> npt.NDArray[np.bool_]:
-        """Which matches fit into the window: those of sessions are followed for longer."""
+        """Return which matches fit into the window; with sessions, partial matches are followed beyond it."""
         window = self._query.window
         if window is None or self._query.session is None:
             return np.ones(len(part), bool)
@@ -165,7 +165,7 @@ class PendingMatches:
                 self._floors[candidate.slot] = max(floor, (self._floor_after(candidate), until))
 
     def _best(self, top: Top, candidates: list[_Candidate]) -> list[_Candidate]:
-        """The first of each span of time, in the order of their values."""
+        """Select the first matches of each span of time, in the order of their ranks."""
         spans: dict[int, list[tuple[tuple[object, ...], _Candidate]]] = {}
         ranks = [part.fields[RANK].to_pylist() for part, _ in self._parts]
         for candidate in candidates:
@@ -191,7 +191,7 @@ class PendingMatches:
     # -- state ---------------------------------------------------------------------------------
 
     def pages(self) -> dict[str, bytes]:
-        """As pages of the state."""
+        """Return the state as pages."""
         pages = {"held/floors": json.dumps([[slot, *floor] for slot, floor in self._floors.items()]).encode()}
         for number, (part, slots) in enumerate(self._parts):
             columns = {name: pa.array(getattr(part, name)) for name in _TIMES}
@@ -203,7 +203,7 @@ class PendingMatches:
         return pages
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from pages."""
+        """Restore the state from pages."""
         self._floors = {slot: (floor, until) for slot, floor, until in json.loads(pages["held/floors"])}
         for number in range(len([name for name in pages if name.startswith("held/")]) - 1):
             rows = unpacked_rows(pages[f"held/{number}"])

@@ -1,4 +1,4 @@
-"""Which of the matches that end at one event are reported: select lists, strategies and limits (semantics.md 2)."""
+"""Select the reported matches among those that end at one event: select lists, strategies, limits (semantics.md 2)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from weft.runtime.data.events import Int64s
 from weft.runtime.operators.automaton.found import Found
 
 Names = tuple[str, ...]
-BEHIND = ("\U0010ffff", 0)  # what is bound goes before what is not
+BEHIND = ("\U0010ffff", 0)  # bound variables sort before unbound ones
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One match at work: `index` is its place among those found."""
+    """A match while it is compared with others: `index` is its place among those found."""
 
     index: int
     first: int
@@ -27,7 +27,7 @@ class _Candidate:
 
 
 class Selector:
-    """Applies what a query says about matches that end at the same event."""
+    """Applies select list, strategy and limit to the matches that end at the same event."""
 
     def __init__(
         self, query: Query, names: Sequence[Names], holds: Sequence[Collection[str]], *, may_repeat: bool, chosen: bool
@@ -44,7 +44,7 @@ class Selector:
         self.idle = chosen or not (may_repeat or chooses or query.limit is not None)
 
     def select(self, found: Found) -> Found:
-        """The matches to report, in the order of their end positions."""
+        """Return the matches to report, in the order of their end positions."""
         if self.idle or not len(found.events):
             return found
         if self._hidden.any():
@@ -53,10 +53,10 @@ class Selector:
         bounds = np.flatnonzero(np.diff(found.events, prepend=-1, append=-1))
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             kept += (candidate.index for candidate in self._choose(self._candidates(found, begin, end)))
-        return taken(found, np.array(kept, np.int64))
+        return take_matches(found, np.array(kept, np.int64))
 
     def _candidates(self, found: Found, begin: int, end: int) -> list[_Candidate]:
-        """The different matches of one group."""
+        """Return the distinct matches of one group."""
         offsets = found.offsets[begin : end + 1].tolist()
         seen: dict[tuple[int, tuple[int, ...], tuple[Names, ...]], _Candidate] = {}
         for index in range(begin, end):
@@ -66,12 +66,12 @@ class Selector:
             first = int(found.firsts[index])
             key, other = (first, positions, names), _Candidate(index, first, positions, names)
             known = seen.setdefault(key, other)
-            if known is not other and self._held(found, index) < self._held(found, known.index):
+            if known is not other and self._shown_events(found, index) < self._shown_events(found, known.index):
                 seen[key] = other
         return list(seen.values())
 
-    def _held(self, found: Found, index: int) -> list[tuple[str, int]]:
-        """The variables of which values are shown, and their events: of equal matches the first by them is taken."""
+    def _shown_events(self, found: Found, index: int) -> list[tuple[str, int]]:
+        """Return the variables whose values are shown, with their events; the least of equal matches is reported."""
         low, high = found.offsets[index : index + 2].tolist()
         held = zip(found.labels[low:high].tolist(), found.positions[low:high].tolist(), strict=True)
         return [*sorted((name, position) for label, position in held for name in self._holds[label]), BEHIND]
@@ -93,17 +93,17 @@ _AFTER_ALL = (float("inf"),)
 
 
 def _next_order(candidate: _Candidate) -> tuple[object, ...]:
-    """Smallest first: whoever has the smallest position in which two sets differ wins."""
+    """Sort key of `NEXT`: the smallest position in which two sets differ decides."""
     return candidate.positions + _AFTER_ALL, candidate.first, candidate.names
 
 
 def _last_order(candidate: _Candidate) -> tuple[object, ...]:
-    """Smallest first: whoever has the largest position in which two sets differ wins."""
+    """Sort key of `LAST`: the largest position in which two sets differ decides."""
     return tuple(-position for position in reversed(candidate.positions)) + _AFTER_ALL, candidate.first, candidate.names
 
 
 def _maximal(candidates: list[_Candidate]) -> list[_Candidate]:
-    """Those whose positions are not strictly contained in another's."""
+    """Return the matches whose positions are not strictly contained in another's."""
     largest: list[frozenset[int]] = []
     for positions in sorted({frozenset(c.positions) for c in candidates}, key=len, reverse=True):
         if not any(positions < other for other in largest):
@@ -113,7 +113,7 @@ def _maximal(candidates: list[_Candidate]) -> list[_Candidate]:
 
 
 def _without(found: Found, hidden: npt.NDArray[np.bool_]) -> Found:
-    """Matches without the positions that are only there for conditions."""
+    """Remove the positions that only conditions read."""
     before = np.concatenate(([0], np.cumsum(~hidden)))
     return Found(
         found.events,
@@ -125,8 +125,8 @@ def _without(found: Found, hidden: npt.NDArray[np.bool_]) -> Found:
     )
 
 
-def taken(found: Found, rows: Int64s) -> Found:
-    """Some of the matches, in the order of `rows`."""
+def take_matches(found: Found, rows: Int64s) -> Found:
+    """Select matches, in the order of `rows`."""
     sizes = np.diff(found.offsets)[rows]
     offsets = np.concatenate(([0], np.cumsum(sizes)))
     source = np.repeat(found.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])

@@ -1,4 +1,4 @@
-"""Sessions: which events are the first of one, told by how long ago the last event of the same key ended."""
+"""Sessions of a key: an event opens one if the gap since the last event of the key is too long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG_AGO = -(1 << 63)  # before all times
 
 
 class SessionTracker:
-    """Knows when the last event of each partition ended."""
+    """Stores when the last event of each partition ended."""
 
     def __init__(self, query: Query) -> None:
         assert query.session is not None
@@ -28,7 +28,7 @@ class SessionTracker:
         self._classifier = Classifier([[existence(query)]])
 
     def marked(self, batch: EventBatch, slots: npt.NDArray[np.int32]) -> EventBatch:
-        """The batch with one more attribute: whether an event opens a session."""
+        """Add an attribute that says whether an event opens a session."""
         slots = slots if len(slots) else np.zeros(len(batch), np.int32)
         letters = self._classifier.letters(batch)[0]
         known = [self._classifier.truths(0, letter)[0] for letter in range(self._classifier.letter_count(0))]
@@ -45,16 +45,16 @@ class SessionTracker:
         return replace(batch, columns={**batch.columns, self.column: Column(booleans=pa.array(opening))})
 
     def reserve(self, slots: int) -> None:
-        """Make room for so many partitions."""
+        """Reserve space for partitions 0..slots."""
         more = slots - len(self.ends)
         if more > 0:
             self.ends = np.concatenate([self.ends, np.full(max(more, len(self.ends)), LONG_AGO, np.int64)])
 
     def live(self, count: int, time: int) -> npt.NDArray[np.bool_]:
-        """Which partitions have a session that may go on."""
+        """Return which partitions have a session that may continue."""
         self.reserve(count)
         return np.asarray(self.ends[:count] >= time - self.gap)
 
     def clear(self, slots: Int64s | npt.NDArray[np.int32]) -> None:
-        """Forget partitions."""
+        """Clear partitions, so that their slots can be reused."""
         self.ends[slots[slots < len(self.ends)]] = LONG_AGO

@@ -1,4 +1,4 @@
-"""A lane's share of the matches of a query: the arrays that the kernel keeps ranks in."""
+"""The share of a lane in the matches of a query: the arrays in which the kernel keeps ranks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from weft.kernels.automaton.ranks import MARKS, OUTPUTS, Ranks
 
 
 class RankShare:
-    """Share `share` of `shares`; of none: all. All but the number of output events follows from the nodes."""
+    """Share `share` of `shares`, or everything if `shares` is 0.
+
+    All but the number of outputs follows from the nodes.
+    """
 
     def __init__(self, share: int = 0, shares: int = 0) -> None:
         self._share, self._shares = share, shares
@@ -17,7 +20,7 @@ class RankShare:
 
     @property
     def outputs(self) -> int:
-        """At how many events matches ended."""
+        """The number of events at which matches ended."""
         return int(self._arrays.marks[OUTPUTS])
 
     @outputs.setter
@@ -25,14 +28,14 @@ class RankShare:
         self._arrays.marks[OUTPUTS] = number
 
     def fit(self, ring: int) -> Ranks:
-        """The arrays, for a ring of so many nodes."""
+        """Return the arrays for a ring of `ring` nodes."""
         if self._shares and len(self._arrays.known) != ring:
             self._arrays = self._empty(ring)._replace(marks=self._arrays.marks)
             self.forget()
         return self._arrays
 
     def forget(self) -> None:
-        """The nodes have other ids now."""
+        """Clear the ranks, since the nodes have new ids."""
         self._arrays.marks[FILLED] = 0
         self._arrays.known[:] = 0
 

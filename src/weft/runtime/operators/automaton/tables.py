@@ -1,4 +1,4 @@
-"""The tables of one query: from letters to classes, and from states and classes to edges, as events ask for them."""
+"""Tables of one query: classes of letters, and edges by state and class, computed when events need them."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _CONSUME = {Consume.NONE: 0, Consume.PARTITION: 1, Consume.ANY: 2}
 
 
 class AutomatonTables:
-    """A determinised automaton as arrays. `states` and `words` are room per partition; they grow with it."""
+    """A determinised automaton as arrays. `states` and `words` are the capacity per partition."""
 
     def __init__(self, query: Query, automaton: Automaton) -> None:
         self.query = query
         self.automaton = Determinizer(query, automaton)
         self.letters_known = 0  # letters of the classifier that have a class
-        self._fitted = (0, 1)  # states and classes that the tables know all pairs of
+        self._fitted = (0, 1)  # states and classes whose pairs are all in the tables
         self._edges_used = 1  # offset 0 means unknown
         self.arrays = self._empty_tables(states=4, classes=4)
 
     @property
     def words(self) -> int:
-        """Words of a set of states."""
+        """The number of words in a set of states."""
         return len(self.arrays.touch) // self.arrays.class_count
 
     @property
     def states(self) -> int:
-        """States there is room for."""
+        """The number of states that the tables have space for."""
         return len(self.arrays.edges_at) // self.arrays.class_count
 
     @property
@@ -46,16 +46,16 @@ class AutomatonTables:
 
     @property
     def markable(self) -> npt.NDArray[np.bool_]:
-        """By class: whether an atom can read such an event."""
+        """Return for each class whether an atom can read such an event."""
         return np.array([readable != 0 for readable in self.automaton.classes], bool)
 
     @property
     def absent_letter(self) -> int:
-        """A letter for events that do not exist: one past those of the classifier."""
+        """The letter of events that do not exist, after those of the classifier."""
         return self.letters_known
 
     def learn_letters(self, truths: Sequence[tuple[bool, ...]]) -> None:
-        """Give the letters after those known their classes, by the truths of the automaton's predicates."""
+        """Assign classes to new letters, by the truths of the automaton's predicates."""
         known, count = self.letters_known, self.letters_known + len(truths)
         if count >= len(self.arrays.classes):
             self.arrays = self.arrays._replace(
@@ -68,12 +68,12 @@ class AutomatonTables:
         self._fit_tables()
 
     def restore_states(self, keys: Sequence[Sequence[Any]], states: int) -> None:
-        """Number the states as a snapshot has them; all edges are unknown again."""
+        """Number the states as in a snapshot; all edges are computed again."""
         self.automaton.restore_states(keys)
         self.arrays = self._empty_tables(states, self.arrays.class_count)
 
     def fill_edges(self, state: int, class_: int) -> None:
-        """Find out where a state goes on an event of a class."""
+        """Compute the edges of a state for a class."""
         edges = self.automaton.edges(state, class_)
         waits = Edge(UNMARKED, state, final=False)
         others = [edge for edge in edges if edge != waits]
@@ -92,7 +92,7 @@ class AutomatonTables:
             self._fit_tables()
 
     def _fit_tables(self) -> None:
-        """Enlarge the tables for new states and classes; what is new is touched and unknown."""
+        """Enlarge the tables for new states and classes, whose edges are unknown."""
         states, classes = len(self.automaton.states), len(self.automaton.classes)
         room_states, room_classes = self.states, self.arrays.class_count
         if states > room_states or classes > room_classes:
@@ -107,14 +107,14 @@ class AutomatonTables:
             new.touch.reshape(room_classes, -1)[:old_classes, :old_words] = old.touch.reshape(old_classes, old_words)
             self.arrays = new._replace(classes=old.classes, wakes=old.wakes, edges=old.edges)
         self._mark_idle_pairs(states, classes)
-        # A letter wakes the kernel unless every known state is known to only wait on its class.
+        # A letter wakes the kernel unless all states are known to ignore its class.
         bits = np.unpackbits(self.arrays.touch.view(np.uint8), bitorder="little").reshape(room_classes, -1)
         busy: npt.NDArray[np.bool_] = np.any(bits[:, :states], axis=1)
         busy[ABSENT] = False
         self.arrays.wakes[:] = busy[self.arrays.classes]
 
     def _mark_idle_pairs(self, states: int, classes: int) -> None:
-        """Mark the states that new classes, and the classes that new states, do not touch."""
+        """Record which new states and classes do not affect each other."""
         old_states, old_classes = self._fitted
         words, touch = self.words, self.arrays.touch
         for state in range(states):
@@ -138,7 +138,7 @@ class AutomatonTables:
 
 
 def extended(array: npt.NDArray[Scalar], length: int) -> npt.NDArray[Scalar]:
-    """The array with room for more, zero at its end."""
+    """Return a longer copy of the array, padded with zeros."""
     bigger = np.zeros(max(length, len(array)), array.dtype)
     bigger[: len(array)] = array
     return bigger

@@ -1,4 +1,4 @@
-"""Windows as start keys and horizons: a match may end at an event if its start key is not below the event's horizon."""
+"""Windows as start keys and horizons: a match can end at an event if its start key is at least the event's horizon."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEVER = np.iinfo(np.int64).min  # the key of an event at which no match starts o
 
 
 def window_of(query: Query) -> Window | None:
-    """The window in which runs are followed: the event that shows that a session goes on may come after the query's."""
+    """Return the window in which partial matches are followed; with sessions it is longer by their gap."""
     if query.window is None or query.session is None:
         return query.window
     return replace(query.window, amount=query.window.amount + query.session)
@@ -42,26 +42,27 @@ NO_DOUBT = Doubt(False, None, 0)
 
 
 class WindowKeys:
-    """Turns events into start keys and horizons. Horizons never fall, also from batch to batch.
+    """Computes start keys and horizons of events. Horizons never decrease, also across batches.
 
-    Along a window attribute values never fall either, without those that are out of order. A key is the number of a
-    value among those seen, so that it is exact whatever the values are; values that a window may still reach are kept.
+    Values of a window attribute never decrease either, except for events out of order. A key is the rank of a value
+    among
+    those seen, so that it is exact for all numbers; values that a window may still reach are stored.
     """
 
     def __init__(self, window: Window | None) -> None:
         self._window = window
         self._horizon = int(NEVER)
-        self._seen: Values = np.empty(0, np.int64)  # of the window attribute: rising
-        self._forgotten = 0  # so many were before these
+        self._seen: Values = np.empty(0, np.int64)  # increasing values of the window attribute
+        self._forgotten = 0  # number of removed values before these
         self._doubt = NO_DOUBT
 
     @property
     def follows_attribute(self) -> bool:
-        """Whether events can be out of the window attribute's order."""
+        """Whether events can be out of the order of a window attribute."""
         return self._window is not None and self._window.unit == "attribute"
 
     def keys(self, batch: EventBatch, exists: Mask) -> tuple[Int64s, Int64s, Mask | None]:
-        """Keys and horizons of a batch, and which events are out of the window attribute's order (None: none)."""
+        """Return keys and horizons of a batch, and a mask of the events out of order, or None."""
         window = self._window
         if window is None:
             return batch.starts, np.full(len(batch), NEVER, np.int64), None
@@ -83,17 +84,17 @@ class WindowKeys:
             self._seen, values = alike(self._seen, values, window.doubts_above)
         late, done = np.zeros(len(batch), bool), 0
         while done < len(rows):
-            is_late, count = self._sifted(values[done:], window.doubts_above)
+            is_late, count = self._split_late(values[done:], window.doubts_above)
             here = slice(done, done + count)
             late[rows[here]] = is_late[:count]
             self._number(rows[here][~is_late[:count]], values[here][~is_late[:count]], keys, horizons)
             done += count
-            if done < len(rows):  # a value was wrong: begin anew, so that no match reaches back
+            if done < len(rows):  # a value was wrong: start over, so that no match spans it
                 self._forgotten, self._seen = self._forgotten + len(self._seen), self._seen[:0]
         return keys, np.maximum.accumulate(horizons), late
 
     def _number(self, rows: Int64s, values: Values, keys: Int64s, horizons: Int64s) -> None:
-        """Set the keys and horizons of rows whose values do not fall."""
+        """Set the keys and horizons of rows whose values do not decrease."""
         if not len(rows):
             return
         assert self._window is not None
@@ -106,15 +107,15 @@ class WindowKeys:
         self._horizon = max(self._horizon, int(horizons[rows].max()))
         self._seen, self._forgotten = self._seen[self._horizon - self._forgotten :], self._horizon
 
-    def _sifted(self, values: Values, jump: float) -> tuple[Mask, int]:
-        """Which values are below one before, and how many there are before one that begins anew (see `in_order`)."""
+    def _split_late(self, values: Values, jump: float) -> tuple[Mask, int]:
+        """Return a mask of the late values, and how many values precede one that starts over (see `in_order`)."""
         known = self._seen[-1:]
         if self._doubt.before is not None and not np.can_cast(np.asarray(self._doubt.before).dtype, values.dtype):
             known, values = _objects(known), _objects(values)
         tops = np.maximum.accumulate(np.concatenate((known, values)))
         previous = tops[:-1] if len(known) else np.concatenate((values[:1], tops[:-1]))
         late = values < previous
-        group = np.cumsum(~late)  # a value that is not late, and those after it; 0: after one of an earlier batch
+        group = np.cumsum(~late)  # a value in order and the late ones after it; 0: late ones of an earlier batch
         heads = np.flatnonzero(~late)
         before = np.concatenate((values[:1] if self._doubt.before is None else [self._doubt.before], previous[heads]))
         first = np.concatenate(([self._doubt.before is None], np.zeros(len(heads), bool)))
@@ -135,20 +136,20 @@ class WindowKeys:
         return late, len(values)
 
     def snapshot(self) -> list[Any]:
-        """What must be remembered: the horizon, how many values were forgotten, those that were not, and the doubt."""
+        """Return the state: horizon, number of removed values, stored values, doubt."""
         values = [str(value) for value in self._seen.tolist()]
         before = None if self._doubt.before is None else str(self._doubt.before)
         return [self._horizon, self._forgotten, values, [self._doubt.is_on, before, self._doubt.against]]
 
     def restore(self, kept: Sequence[Any]) -> None:
-        """Go on from a snapshot."""
+        """Restore the state from a snapshot."""
         self._horizon, self._forgotten, seen, (is_on, before, against) = kept
         self._seen = _narrowed([_number(text) for text in seen])
         self._doubt = Doubt(is_on, None if before is None else _number(before), against)
 
 
 def alike(seen: Values, values: Values, amount: float) -> tuple[Values, Values]:
-    """Two arrays of numbers as integers or as floats if these are exact enough, else as Python's numbers."""
+    """Convert two arrays of numbers to integers or floats if these are exact enough, else to Python's numbers."""
     if not len(seen):
         seen = seen.astype(values.dtype)
     both = (seen, values)
@@ -166,7 +167,7 @@ def _objects(values: Values) -> Values:
 
 
 def _lowest(values: Values, amount: float) -> Values:
-    """The least value with which a match may start that ends at each."""
+    """Return the least value at which a match may start that ends at each value."""
     if values.dtype == np.float64:
         return values - float(amount)
     if values.dtype == np.int64:
@@ -178,14 +179,14 @@ def _lowest(values: Values, amount: float) -> Values:
 
 
 def exactly(number: int | float | Decimal | Fraction) -> Exact:
-    """A number in the form in which its exact value counts: floats and decimals below 2**53 are floats."""
+    """Convert a number to a form with its exact value: floats and decimals below 2**53 become floats."""
     if isinstance(number, int | Fraction) or not math.isfinite(number):
         return number if not isinstance(number, Decimal) else float(number)
     return float(number) if -EXACT < number < EXACT else Fraction(number)
 
 
 def lower_by(number: Exact, amount: float) -> Exact:
-    """A number less an amount: by floats where both are small and one is a float, else exactly."""
+    """Subtract an amount: with floats if both are small and one is a float, else exactly."""
     if isinstance(number, float) and not math.isfinite(number):
         return number
     if isinstance(number, int) and amount == int(amount):
@@ -196,7 +197,7 @@ def lower_by(number: Exact, amount: float) -> Exact:
 
 
 def _numbers(column: Column, rows: Int64s) -> Values:
-    """The numbers of some rows; exact ones where the column has digits."""
+    """Return the numbers of rows, exact where the column has digits."""
     numbers = column.numbers
     assert numbers is not None
     taken = numbers.take(pa.array(rows))

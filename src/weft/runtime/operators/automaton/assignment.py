@@ -1,6 +1,7 @@
-"""Whose a candidate is: blocks of them, or those of one configuration, are dealt to lanes.
+"""Assign candidates to lanes in blocks, or by their configuration.
 
-All lanes list the same candidates in the same order, in pieces of any size, and know without a word whose each is.
+All lanes enumerate the same candidates in the same order, in pieces of any size, and compute the same assignment
+without communication.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from weft.plan.partitioning.dealing import Dealer
 from weft.runtime.operators.automaton.found import Found
 
 Owners = npt.NDArray[np.int64]
-_STEP = np.uint64(0x9E3779B97F4A7C15)  # an odd number with bits all over: powers of it tell runs apart
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # an odd number with mixed bits, whose powers distinguish runs
 
 
-class Hand:
-    """What has been dealt so far. A load counts the events of the candidates that a lane has."""
+class CandidateAssigner:
+    """State of the assignment so far. A load is the number of events in the candidates of a lane."""
 
     def __init__(self, dealer: Dealer) -> None:
         self._dealer = dealer
-        self._filled = 0  # candidates in the block at hand
+        self._filled = 0  # candidates in the current block
         self._owner = -1  # of that block
         self._owners: dict[int, int] = {}  # by configuration
 
-    def dealt(self, found: Found) -> Owners:
-        """The lane of each candidate."""
+    def assign(self, found: Found) -> Owners:
+        """Return the lane of each candidate."""
         if self._dealer.dealing == "maximal":
-            return self._by_configuration(found)
+            return self._assign_configurations(found)
         owners = np.empty(len(found.events), np.int64)
         begin = 0
         while begin < len(owners):
@@ -43,7 +44,7 @@ class Hand:
             begin = end
         return owners
 
-    def _by_configuration(self, found: Found) -> Owners:
+    def _assign_configurations(self, found: Found) -> Owners:
         kinds = _configurations(found)
         sizes = np.diff(found.offsets).astype(np.float64)
         owners = np.empty(len(kinds), np.int64)
@@ -51,7 +52,7 @@ class Hand:
         lanes = np.array([self._owners.get(kind, -1) for kind in seen.tolist()], np.int64)
         done = 0
         for fresh in sorted(np.flatnonzero(lanes < 0).tolist(), key=lambda place: int(firsts[place])):
-            # All that comes before it counts: a lane must not depend on how candidates are cut into pieces.
+            # Count all earlier candidates first: the lane must not depend on how candidates are cut into pieces.
             done = self._count(lanes[places], sizes, done, int(firsts[fresh]))
             lanes[fresh] = self._owners[int(seen[fresh])] = self._dealer.deal(0.0)
         self._count(lanes[places], sizes, done, len(kinds))
@@ -59,25 +60,25 @@ class Hand:
         return owners
 
     def _count(self, owners: Owners, sizes: npt.NDArray[np.float64], begin: int, end: int) -> int:
-        """Add what candidates weigh to the loads of their lanes; where to go on."""
+        """Add the sizes of candidates to the loads of their lanes, and return where to continue."""
         loads = np.bincount(owners[begin:end], sizes[begin:end], self._dealer.workers)
         self._dealer.loads = [load + float(more) for load, more in zip(self._dealer.loads, loads, strict=True)]
         return end
 
     def page(self) -> bytes:
-        """As a page of the state."""
+        """Return the state as a page."""
         dealer = self._dealer
         owners = list(self._owners.items())
         return json.dumps([self._filled, self._owner, dealer.dealt, dealer.loads, owners]).encode()
 
     def load(self, page: bytes) -> None:
-        """Go on from a page."""
+        """Restore the state from a page."""
         self._filled, self._owner, self._dealer.dealt, self._dealer.loads, owners = json.loads(page)
         self._owners = dict(owners)
 
 
 def _configurations(found: Found) -> npt.NDArray[np.uint64]:
-    """A number for each candidate: equal for those with the same numbers of events in runs of one variable."""
+    """Return a hash of each candidate's configuration: the numbers of events in its runs of one variable."""
     sizes = np.diff(found.offsets)
     numbers = np.repeat(np.arange(len(sizes)), sizes)  # the candidate of each event
     changes = np.ones(len(numbers), bool)
