@@ -93,7 +93,7 @@ class Simulation:
 def looked_at(matcher: Matcher) -> int:
     """How many events the searches of a matcher have looked at."""
     runs = [run for layer in matcher.layers for run in layer.operators.values()]
-    return sum(run.looked for run in runs if isinstance(run, SituationOperator))
+    return sum(run.visited for run in runs if isinstance(run, SituationOperator))
 
 
 def _push(matcher: Matcher, batch: EventBatch) -> None:

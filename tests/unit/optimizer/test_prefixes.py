@@ -93,6 +93,6 @@ def test_fewer_events_are_looked_at() -> None:
             len(some) for batch in event_batches([events[:400], events[400:]], chosen) for some in matcher.push(batch)
         )
         found.append(count + sum(map(len, matcher.finish())))
-        looked.append(sum(run.looked for run in matcher.operators if isinstance(run, SituationOperator)))
+        looked.append(sum(run.visited for run in matcher.operators if isinstance(run, SituationOperator)))
     assert found[0] == found[1] > 0
     assert looked[1] < looked[0]

@@ -1,4 +1,4 @@
-"""Rules to rows of the tables they are run from (`weft.kernels.rules.tables`)."""
+"""Compile rules to rows of the tables that the kernel executes (`weft.kernels.rules.tables`)."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class Tables:
     fields: array[int] = field(default_factory=_words)
     own: array[int] = field(default_factory=_words)
     own_at: array[int] = field(default_factory=_words)
-    sort_keys: array[int] = field(default_factory=_words)  # of each rule among those of its row
+    sort_keys: array[int] = field(default_factory=_words)  # of each rule within its row
 
 
 class _Bound(Terms):
-    """The steps of a rule are slots of the machine, and its summaries results."""
+    """Bindings of conditions: the steps of a rule are slots of the machine, and its summaries results."""
 
     def __init__(self, compiler: RuleCompiler, hand_type: int) -> None:
         self._compiler = compiler
@@ -90,11 +90,11 @@ class _Bound(Terms):
 
 
 class RuleCompiler:
-    """Compiles one rule after the other into the tables."""
+    """Compiles rules one by one into shared tables."""
 
     def __init__(self, layout: Layout, tag: Callable[[Value], Tagged]) -> None:
         self.tables = Tables()
-        self.deepest = 1  # of the frames, and of the results of summaries
+        self.deepest = 1  # number of frames that the longest rule needs
         self.summarized = 0
         self._layout = layout
         self._tag = tag
@@ -109,9 +109,9 @@ class RuleCompiler:
         self.code = Code()
 
     def add(self, rule: Rule, labels: int, floors: Mapping[int, int]) -> Way:
-        """Add a rule; how the index finds it.
+        """Compile a rule, and return how the index finds it.
 
-        `labels` is the code of no variables; of a type's events those before its floor are not seen.
+        `labels` is the code of the empty set of variables; events of a type before its floor are ignored.
         """
         self._floors = floors
         self._steps = {name: number for number, name in enumerate(rule.variables)}
@@ -142,7 +142,7 @@ class RuleCompiler:
         return way
 
     def _sorting(self, lines: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """The look-back that the rules of a row are sorted by, and the key of this rule among them (`rule_tables`)."""
+        """Return the look-back that sorts the rules of a row, and the sort key of this rule (`rule_tables`)."""
         tables = self.tables
         for depth, line in enumerate(lines[1:], start=1):
             if line[t.TESTS_END] - line[t.OWN_TESTS_AT] == 1 and not line[t.CONSUMED]:
@@ -157,7 +157,7 @@ class RuleCompiler:
         return 0, 0
 
     def _stretch(self, steps_at: int, lookbacks: Iterable[LookBack]) -> None:
-        """Steps have the shortest and the longest window of the rules that share them."""
+        """Set the shortest and the longest window of steps that several rules share."""
         steps = self.tables.steps
         for number, step in enumerate(lookbacks, start=1):
             at = (steps_at + number) * t.STEP
@@ -165,7 +165,7 @@ class RuleCompiler:
             steps[at + t.SHORTEST] = min(steps[at + t.SHORTEST], step.within.ticks)
 
     def _put(self, name: str, width: int, lines: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """Where lines stand in a table, and where they end. Equal ones stand there once: rules alike share them."""
+        """Append lines to a table unless equal ones exist, and return where they begin and end."""
         table: array[int] = getattr(self.tables, name)
         flat = tuple(word for line in lines for word in line)
         at = self._blocks.setdefault((name, flat), len(table) // width)
@@ -176,7 +176,7 @@ class RuleCompiler:
     # -- steps ----------------------------------------------------------------------------------
 
     def _guards(self, terminator: Terminator) -> list[Guard]:
-        """The terminator's conditions that the index may answer."""
+        """Return the terminator's conditions that the index may answer."""
         guards: list[Guard] = []
         for condition in terminator.events.static:
             match condition:
@@ -200,7 +200,7 @@ class RuleCompiler:
         return [*line, int(step.variable in rule.consumes), self._floors.get(type_, 0), source]
 
     def _tests(self, conditions: Sequence[Predicate], type_: int) -> tuple[int, int, int]:
-        """Where tests begin, those with constants of the rule's own, and where they end."""
+        """Compile tests; return where they begin, where those with own constants begin, and where they end."""
         shared: list[tuple[int, ...]] = []
         own: list[tuple[int, ...]] = []
         for condition in conditions:
@@ -217,14 +217,14 @@ class RuleCompiler:
         return at, at + len(shared), end
 
     def _own(self, value: Value) -> Operand:
-        """A constant of the rule's own, as an operand."""
+        """Store a constant of the rule itself, and return it as an operand."""
         tables = self.tables
         slot = len(tables.own) - tables.own_at[-1]
         tables.own.extend(self._tag(value))
         return t.OF_RULE, slot, 0
 
     def _source(self, type_: int, anchor: int, chain: int, key: Sequence[int]) -> int:
-        """The number of what a step looks at, if that depends on the terminator only."""
+        """Return the number of the events that a step searches if they only depend on the terminator, else -1."""
         if anchor > 0 or any(step > 0 for step in key[:: t.KEY]):
             return -1
         return self._sources.setdefault((type_, chain, *key), len(self._sources))
@@ -234,7 +234,7 @@ class RuleCompiler:
 
     @property
     def memos(self) -> int:
-        """How many extents are known at a terminator, whichever rule asks for them."""
+        """The number of extents whose result is cached at a terminator, for all rules."""
         return len(self._memos)
 
     def _extent(self, node: Absence | Summary, function: int, attribute: str | None) -> list[int]:
@@ -254,19 +254,19 @@ class RuleCompiler:
         return [*line, function, column, self._floors.get(type_, 0), series, self._memo(node, type_)]
 
     def _memo(self, node: Absence | Summary, type_: int) -> int:
-        """The number under which an extent is known at a terminator, if it depends on no other event."""
+        """Return the cache number of an extent that depends on no other event than the terminator, else -1."""
         terminator = next(iter(self._steps))
         if not mentioned(node) <= {terminator}:
             return -1
         return self._memos.setdefault((self._types[0], terminator, node, self._floors.get(type_, 0)), len(self._memos))
 
     def _joins_by_keys(self, events: Events) -> bool:
-        """Return whether events are selected by constants and by equality with bound attributes only."""
+        """Whether events are selected only by constants and by equality with bound attributes."""
         names = {name for name, _ in events.equalities}
         return len(names) == len(events.related)
 
     def _series(self, events: Events, type_: int, column: int) -> tuple[int, int, int, int, int, int]:
-        """The series of events that join by keys, and the operands that the columns of its key equal."""
+        """Add the series of events that join by keys, and the operands that the columns of its key equal."""
 
         def tests() -> tuple[int, int]:
             return self._put("tests", t.TEST, [self._test(condition, type_) for condition in events.static])
@@ -277,18 +277,18 @@ class RuleCompiler:
         return series, -1, *self._put("keys", t.KEY, [operands[key] for key in columns]), 0, 0
 
     def _events(self, events: Events, type_: int) -> tuple[int, int, int, int, int]:
-        """Where the events are found (chain and key), and the tests that are left."""
+        """Return where the events are found (chain and key), and the remaining tests."""
         chain, keys_at, keys_end, left = self._found(events, type_)
         tests = self._put("tests", t.TEST, [self._test(condition, type_) for condition in left])
         return chain, keys_at, keys_end, *tests
 
     def _found(self, events: Events, type_: int) -> tuple[int, int, int, list[Predicate]]:
-        """Where the events are found (chain and key), and the conditions that are left."""
+        """Return where the events are found (chain and key), and the remaining conditions."""
         equal: dict[int, tuple[Operand, Predicate]] = {}
         for condition in (*events.related, *events.static):
             operand = self._equal_operand(condition)
             if operand is None or (equal and condition in events.static):
-                continue  # what is joined tells more apart than a constant does
+                continue  # joined attributes are more selective than a constant
             assert isinstance(condition, Comparison)
             assert isinstance(condition.left, Attribute)
             equal.setdefault(self._layout.column(type_, condition.left.name), (operand, condition))
@@ -314,7 +314,7 @@ class RuleCompiler:
         return step, self._layout.column(type_, attribute.name)
 
     def result(self, summary: Summary) -> int:
-        """The number of a summary among those of the rule."""
+        """Return the number of a summary among those of the rule."""
         return self._results[summary]
 
     def _operand(self, expression: Literal | Attribute, hand_type: int) -> Operand:
@@ -330,10 +330,10 @@ class RuleCompiler:
                 return OPERATORS[operator], self._layout.column(type_, name), *self._operand(right, type_)
         return t.BY_CODE, 0, 0, *self.code.add(condition, _Bound(self, type_))
 
-    # -- what a combination gives ---------------------------------------------------------------
+    # -- fields of firings ----------------------------------------------------------------------
 
     def _summarized(self, rule: Rule) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-        """The tests of the conditions; and the extents of summaries, those that conditions need first."""
+        """Compile the conditions on summaries; return their tests, and the extents, those of conditions first."""
         tested = dict.fromkeys(found for condition in rule.conditions for found in summaries(condition))
         shown = dict.fromkeys(found for part in rule.fields for found in summaries(part) if found not in tested)
         lines = [self._extent(found, self._function(found), found.attribute) for found in (*tested, *shown)]

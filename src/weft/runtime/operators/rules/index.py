@@ -1,8 +1,8 @@
-"""The index of the constants of all rules: which rules may start at an event.
+"""Index of the constants of all rules: finds the rules that may start at an event.
 
-A rule is found by one attribute of its terminator: by a key where that equals a constant, else by the cut of the line
-of numbers that its value falls into. Cuts are the leaves of a tree, and a rule stands at the few nodes that cover its
-interval; what an event satisfies stands on the way from its leaf to the root.
+A rule is found by one attribute of its terminator: by a key if the attribute equals a constant, else by intervals of
+numbers. The cuts between intervals are the leaves of a tree, and a rule is stored at the few nodes that cover its
+interval; the rules that an event satisfies are on the path from its leaf to the root.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from weft.runtime.classify.codes import float_cut, whole_cut
 from weft.runtime.data.events import Int64s
 from weft.runtime.machine.values import Tagged
 
-SPARSE = 6  # words for each value: with more, a table by hash is smaller
-GAP = 64  # words between values that are not close together
+SPARSE = 6  # words for each value; with more, a hash table is smaller
+GAP = 64  # least distance of words that are not in one dense range
 _BASES = slice(t.A_MEMBERS, t.A_PLACES + 1)
 _BOUNDS = ("=", "<", "<=", ">", ">=")
 Cut = tuple[Number, int]
-Interval = tuple[Cut | None, Cut | None]  # cuts to be reached, and not
+Interval = tuple[Cut | None, Cut | None]  # the cut that values must reach, and the one they must not reach
 
 
 @dataclass(frozen=True)
 class Guard:
-    """A comparison of a terminator's column with a constant, which the index may answer."""
+    """A comparison of a terminator's column with a constant that the index can answer."""
 
     column: int
     operator: str
@@ -41,12 +41,12 @@ class Guard:
     condition: Predicate
 
 
-Way = tuple[str, int, list[Guard]]  # how, by which column, and the guards that this answers
+Way = tuple[str, int, list[Guard]]  # kind of access, its column, and the guards that it answers
 
 
 @dataclass
 class _Ways:
-    """How the rules that start at one type are found."""
+    """The accesses to the rules that start at one type."""
 
     always: list[int] = field(default_factory=list)
     by_key: dict[int, dict[Tagged, list[int]]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class _Ways:
 
 
 class _Part:
-    """The tables of the index for one type, as if there were no other types."""
+    """The tables of the index for one type, with offsets that begin at 0."""
 
     def __init__(self) -> None:
         self.access = np.empty((0, t.ACCESS), np.int64)
@@ -64,11 +64,11 @@ class _Part:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How much of each table is used: what accesses count their begins in."""
+        """The used sizes of the tables, which are the offsets of the next access."""
         return len(self.members), len(self.wholes), len(self.nodes), len(self.places) // t.PLACE
 
     def add(self, head: Mapping[int, int], **tables: npt.NDArray[np.generic]) -> None:
-        """Add an access, and what it has in other tables."""
+        """Add an access, and its content of other tables."""
         line = np.zeros((1, t.ACCESS), np.int64)
         line[0, list(head)] = list(head.values())
         line[0, _BASES] = self.sizes
@@ -78,7 +78,7 @@ class _Part:
 
 
 def choose(guards: Sequence[Guard]) -> Way:
-    """How a rule is found: `key` or `cuts`, by which column, and the guards that this answers."""
+    """Choose how a rule is found: `key`, `cuts` or `always`, by which column, and the guards that this answers."""
     guards = [guard for guard in guards if _is_exact(guard.value)]
     for guard in guards:
         if guard.operator == "=":
@@ -95,17 +95,17 @@ def choose(guards: Sequence[Guard]) -> Way:
 
 
 def _is_exact(value: Value) -> bool:
-    """Whether no decimal of an event equals a constant: so it is but for decimals and integers of more than 64 bits."""
+    """Whether a constant is stored exactly: false for decimals and integers of more than 64 bits."""
     return not isinstance(value, int | Decimal) or (isinstance(value, int) and -(2**63) <= value < 2**63)
 
 
 def _key(value: Value) -> Value:
-    """A constant as it is looked up: equal numbers are one."""
+    """Normalise a constant for the lookup, so that equal numbers are one key."""
     return int(value) if isinstance(value, float) and value.is_integer() and _is_exact(int(value)) else value
 
 
 def interval_of(guards: Iterable[Guard]) -> Interval:
-    """The cut that numbers must reach, and the one that they must not."""
+    """Return the cut that numbers must reach, and the one that they must not reach."""
     low: Cut | None = None
     high: Cut | None = None
     for guard in guards:
@@ -120,7 +120,7 @@ def interval_of(guards: Iterable[Guard]) -> Interval:
 
 
 class IndexBuilder:
-    """Collects how rules are found, and lays the index out. What is laid out of a type stays until its rules change."""
+    """Collects the accesses of rules, and builds the index; the part of a type is cached until its rules change."""
 
     def __init__(self, tag: Callable[[Value], Tagged]) -> None:
         self._tag = tag
@@ -141,7 +141,7 @@ class IndexBuilder:
         self._parts.pop(type_, None)
 
     def remove(self, rule: int, type_: int, way: Way) -> None:
-        """Take away a rule that was added."""
+        """Remove a rule."""
         ways = self._ways[type_]
         how, column, guards = way
         if how == "key":
@@ -156,7 +156,7 @@ class IndexBuilder:
         self._parts.pop(type_, None)
 
     def build(self, types: Int64s) -> t.Index:
-        """The index; where a type's accesses are is written into the table of types."""
+        """Build the index, and write the range of each type's accesses into the table of types."""
         table = types.reshape(-1, t.KIND_OF_EVENT)
         parts = [self._part(type_) for type_ in self._ways]
         sizes = np.array([part.sizes for part in parts], np.int64).reshape(-1, 4)
@@ -178,30 +178,30 @@ class IndexBuilder:
 
     def _part(self, type_: int) -> _Part:
         if type_ not in self._parts:
-            self._parts[type_] = _laid(self._ways[type_], self._tag)
+            self._parts[type_] = _build_part(self._ways[type_], self._tag)
         return self._parts[type_]
 
 
-def _laid(ways: _Ways, tag: Callable[[Value], Tagged]) -> _Part:
-    """The tables of a type."""
+def _build_part(ways: _Ways, tag: Callable[[Value], Tagged]) -> _Part:
+    """Build the tables of a type."""
     part = _Part()
     if ways.always:
         part.add({t.A_KIND: t.ALWAYS, t.A_SIZE: len(ways.always)}, members=np.array(ways.always, np.int32))
     for column, groups in ways.by_key.items():
-        _lay_keys(part, column, groups)
+        _add_keys(part, column, groups)
     for column, found in ways.by_cuts.items():
         if found:
-            _lay_cuts(part, column, found, tag)
+            _add_cuts(part, column, found, tag)
     return part
 
 
-def _lay_keys(part: _Part, column: int, groups: Mapping[Tagged, Sequence[int]]) -> None:
-    """Groups of rules by value: in a table by word where words are dense, else by hash."""
+def _add_keys(part: _Part, column: int, groups: Mapping[Tagged, Sequence[int]]) -> None:
+    """Add groups of rules by value: as a table by word where words are dense, else by hash."""
     keys = np.array(list(groups), np.int64).reshape(-1, 2)
     rules = list(groups.values())
     hashed = np.ones(len(keys), bool)
     for kind in (INTEGER, TEXT, BOOLEAN):
-        chosen, low, size = _dense(keys, kind)
+        chosen, low, size = _dense_keys(keys, kind)
         if len(chosen):
             hashed[chosen] = False
             codes, members = _coded([rules[k] for k in chosen.tolist()], size)
@@ -218,13 +218,13 @@ def _lay_keys(part: _Part, column: int, groups: Mapping[Tagged, Sequence[int]]) 
         part.add({t.A_KIND: t.BY_KEY, t.A_COLUMN: column, t.A_SIZE: size}, members=members, places=places)
 
 
-def _dense(keys: Int64s, kind: int) -> tuple[Int64s, int, int]:
-    """Keys of a kind whose words are close together, most of them if possible; their least word, and their span."""
+def _dense_keys(keys: Int64s, kind: int) -> tuple[Int64s, int, int]:
+    """Return the keys of a kind in a dense range that has most of them, their least word, and their span."""
     own = np.flatnonzero(keys[:, 0] == kind)
     if not len(own):
         return own, 0, 0
     own = own[np.argsort(keys[own, 1])]
-    words = keys[own, 1].view(np.uint64)  # of which differences are right even if they are too large for a word
+    words = keys[own, 1].view(np.uint64)  # unsigned, so that differences do not overflow
     runs = np.split(own, np.flatnonzero(np.diff(words) > GAP) + 1)
     run = max(runs, key=len)
     if 2 * len(run) < len(own):
@@ -245,8 +245,8 @@ def _coded(groups: Sequence[Sequence[int]], begin: int) -> tuple[Int64s, npt.NDA
     return codes, np.concatenate([np.zeros(begin, np.int32), np.array(members, np.int32)])
 
 
-def _lay_cuts(part: _Part, column: int, found: Mapping[int, Interval], tag: Callable[[Value], Tagged]) -> None:
-    """Rules by intervals of numbers."""
+def _add_cuts(part: _Part, column: int, found: Mapping[int, Interval], tag: Callable[[Value], Tagged]) -> None:
+    """Add rules by intervals of numbers."""
     cuts = sorted({cut for interval in found.values() for cut in interval if cut is not None})
     place = {cut: number for number, cut in enumerate(cuts)}
     wholes = [value for value in (whole_cut(*cut) for cut in cuts) if value is not None]
@@ -256,7 +256,7 @@ def _lay_cuts(part: _Part, column: int, found: Mapping[int, Interval], tag: Call
     high = np.array([len(cuts) if b is None else place[b] for _, b in found.values()], np.int64)
     nodes, members = _cover(low, high, np.array(list(found), np.int32), leaves)
     head = {t.A_KIND: t.BY_CUTS, t.A_COLUMN: column, t.A_LEAVES: leaves}
-    # All lists keep a place for each cut, so that one offset serves all.
+    # All lists have an item for each cut, so that they share their offsets.
     part.add(
         {**head, t.A_WHOLES: len(wholes), t.A_FLOATS: len(floats)},
         wholes=np.array(wholes + [0] * (len(cuts) - len(wholes)), np.int64),
@@ -268,7 +268,7 @@ def _lay_cuts(part: _Part, column: int, found: Mapping[int, Interval], tag: Call
 
 
 def _cover(low: Int64s, high: Int64s, rows: npt.NDArray[np.int32], leaves: int) -> tuple[Int64s, npt.NDArray[np.int32]]:
-    """The nodes of a tree that cover each interval of leaves (both ends included): members by node, ascending."""
+    """Return the tree nodes that cover each interval of leaves (both ends included), as members by node, ascending."""
     left, right = low + leaves, high + leaves + 1
     nodes: list[Int64s] = []
     members: list[npt.NDArray[np.int32]] = []

@@ -1,4 +1,4 @@
-"""Batches of events as rules take them: types as numbers, values with their kinds, and only events that matter."""
+"""Encode batches of events for rules: types as numbers, tagged values, and only relevant events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.runtime.machine.values import tag_events
 
 
 class TypeCoder:
-    """Types of events to their numbers; -1 for those that no rule looks at."""
+    """Maps types of events to numbers, or -1 if no rule reads them."""
 
     def __init__(self, types: Mapping[str, int]) -> None:
         self.count = len(types)
@@ -26,7 +26,7 @@ class TypeCoder:
         self._codes = np.empty(0, np.int32)
 
     def code(self, types: pa.Array) -> npt.NDArray[np.int32]:
-        """The number of each event's type."""
+        """Return the number of each event's type."""
         if not pa.types.is_dictionary(types.type):
             return self._table.ids(types, add=False)
         if self._dictionary is None or not self._dictionary.equals(types.dictionary):
@@ -36,8 +36,10 @@ class TypeCoder:
         return found
 
 
-def taken(batch: EventBatch, types: npt.NDArray[np.int32], attributes: Mapping[str, int], texts: TextTable) -> t.Batch:
-    """The events whose types have numbers, with the attributes that rules read."""
+def batch_of_events(
+    batch: EventBatch, types: npt.NDArray[np.int32], attributes: Mapping[str, int], texts: TextTable
+) -> t.Batch:
+    """Encode the events whose types have numbers, with the attributes that rules read."""
     chosen = np.flatnonzero(types >= 0)
     rows = None if len(chosen) == len(batch) else chosen
     width = VALUE * len(attributes)
@@ -48,7 +50,7 @@ def taken(batch: EventBatch, types: npt.NDArray[np.int32], attributes: Mapping[s
 
 
 def _beginnings(batch: EventBatch) -> Int64s:
-    """Where events start; what rules of another layer have defined, where the first event starts that it is made of."""
+    """Return the starts of events; for events defined by rules of another layer, the start of their first event."""
     begun = batch.columns.get(BEGUN)
     if begun is None or begun.numbers is None:
         return batch.starts
@@ -57,5 +59,5 @@ def _beginnings(batch: EventBatch) -> Int64s:
 
 
 def _own(array: Int64s, rows: Int64s | None) -> Int64s:
-    """The rows of an array, as the kernel is compiled for: contiguous, and not read-only."""
+    """Return rows of an array in the form that the kernel is compiled for: contiguous and writable."""
     return writable(np.ascontiguousarray(array) if rows is None else array[rows])

@@ -1,6 +1,6 @@
-"""What is kept of events: numbers for types, for the attributes of each that rules read, and for keys they join by.
+"""Layout of the event store: numbers of types, of the attributes of each that rules read, and of join keys.
 
-Numbers only grow: rules that are added later change none that were given before.
+Numbers only grow: rules that are added later do not change existing ones.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from weft.runtime.data.events import Int64s
 
 
 @dataclass
-class Kept:
-    """What is kept of the events of one type."""
+class TypeLayout:
+    """The layout of the events of one type."""
 
     columns: dict[str, int] = field(default_factory=dict)
-    chains: dict[tuple[int, ...], int] = field(default_factory=dict)  # by the columns of the key: the chain's id
-    marks: dict[tuple[int, str], int] = field(default_factory=dict)  # by the rule and its variable that consumes them
+    chains: dict[tuple[int, ...], int] = field(default_factory=dict)  # chain ids, by the columns of the key
+    marks: dict[tuple[int, str], int] = field(default_factory=dict)  # by rule and consuming variable
 
 
 class Layout:
-    """Numbers by name."""
+    """All numbers by name."""
 
     def __init__(self) -> None:
         self.types: dict[str, int] = {}
-        self.kept: list[Kept] = []
+        self.kept: list[TypeLayout] = []
         self.attributes: dict[str, int] = {}  # of all types: the columns of a batch
         self._chains = 0
 
     def type(self, name: str) -> int:
-        """The number of a type."""
+        """Return the number of a type."""
         number = self.types.setdefault(name, len(self.types))
         if number == len(self.kept):
-            self.kept.append(Kept())
+            self.kept.append(TypeLayout())
         return number
 
     def column(self, type_: int, attribute: str) -> int:
-        """The number of an attribute among those that are kept of a type."""
+        """Return the number of an attribute among the stored ones of a type."""
         self.attributes.setdefault(attribute, len(self.attributes))
         columns = self.kept[type_].columns
         return columns.setdefault(attribute, len(columns))
 
     def chain(self, type_: int, columns: tuple[int, ...]) -> int:
-        """The number of the chain of a type's events by a key."""
+        """Return the number of the chain of a type's events by a key."""
         chains = self.kept[type_].chains
         if columns not in chains:
             chains[columns] = self._chains
@@ -53,22 +53,22 @@ class Layout:
         return chains[columns]
 
     def mark(self, type_: int, variable: tuple[int, str]) -> int:
-        """The mark of the events of a type that a variable of a rule consumes."""
+        """Return the mark of the events of a type that a variable of a rule consumes."""
         marks = self.kept[type_].marks
         return marks.setdefault(variable, len(marks))
 
     @property
     def mark_words(self) -> int:
-        """Words for the marks of an event of any type: those that count, and as many for those that are about to."""
+        """The words for the marks of an event of any type: the valid ones, and as many tentative ones."""
         return 2 * max((-(-len(kept.marks) // 64) for kept in self.kept), default=0)
 
     @property
     def width(self) -> int:
-        """Words for the values of an event of any type."""
+        """The words for the values of an event of any type."""
         return 2 * max((len(kept.columns) for kept in self.kept), default=0)
 
     def lay(self, types: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Write down for each type where its columns and chains are; these: columns, chains, columns of chains."""
+        """Write the ranges of each type into the table of types; return columns, chains, and columns of chains."""
         columns = [self.attributes[name] for kept in self.kept for name in kept.columns]
         keys = [(id_, key) for kept in self.kept for key, id_ in kept.chains.items()]
         chain_columns = [column for _, key in keys for column in key]

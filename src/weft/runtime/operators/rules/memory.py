@@ -1,4 +1,4 @@
-"""The store of rules: events by type, lists of them by key, and consumed events; it grows, and expires old events."""
+"""The store of rules: events by type, lists of events by key, and marks of consumed events; old events expire."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from weft.runtime.data.events import Int64s
 from weft.runtime.machine.values import Tagged, only_used, tag
 from weft.runtime.operators.rules.layout import Layout
 
-LEAST_EVENTS = 16  # room for events of a type, at least
-LEAST_TEXTS = 1 << 12  # fewer texts are not worth a sweep
+LEAST_EVENTS = 16  # least capacity of a type
+LEAST_TEXTS = 1 << 12  # with fewer texts a sweep does not pay
 
 
 class Memory:
@@ -39,11 +39,11 @@ class Memory:
         self.mark_words = 0
         self.pending: Int64s = np.zeros(64, np.int64)
         self.queue: Int64s = np.zeros(0, np.int64)
-        self.floors: dict[int, dict[int, int]] = {}  # of rules that came later: by type the first event they see
+        self.floors: dict[int, dict[int, int]] = {}  # for rules added later: by type, the first event that they read
         self._texts_bound = LEAST_TEXTS
 
     def tag(self, value: Value) -> Tagged:
-        """A constant as kind and word."""
+        """Encode a constant as kind and word."""
         return tag(value, self.texts)
 
     @property
@@ -52,7 +52,7 @@ class Memory:
         return self.types.reshape(-1, t.KIND_OF_EVENT)
 
     def lay(self, layout: Layout, reaches: Sequence[int]) -> None:
-        """Take in new types, columns and chains; events that are held keep what they have."""
+        """Add new types, columns and chains; stored events keep their values."""
         old = self.table
         types = np.zeros((len(layout.types), t.KIND_OF_EVENT), np.int64)
         types[: len(old)] = old
@@ -63,7 +63,7 @@ class Memory:
         self.table[:, t.REACH] = reaches
 
     def store(self) -> t.Store:
-        """All arrays, as the kernel takes them."""
+        """Return all arrays in the form of the kernel."""
         pool, offsets = self.texts.buffers
         return t.Store(
             self.types,
@@ -84,10 +84,10 @@ class Memory:
             self.mark_words,
         )
 
-    # -- what is loaded, and what is forgotten ---------------------------------------------------
+    # -- events -----------------------------------------------------------------------------------
 
     def add_positions(self, positions: Int64s) -> int:
-        """Keep the positions of a defined event; their place."""
+        """Store the positions of a defined event, and return their offset."""
         at, count = int(self.control[t.POSITIONS]), len(positions)
         if at + count + 1 > len(self.positions):
             self.positions = np.concatenate([self.positions, np.zeros(len(self.positions) + count + 1, np.int64)])
@@ -97,12 +97,12 @@ class Memory:
         return at
 
     @property
-    def held(self) -> int:
-        """How many events are kept."""
+    def event_count(self) -> int:
+        """The number of stored events."""
         return int(self.table[:, t.HELD].sum())
 
     def oldest(self) -> int | None:
-        """The first position of an event that is kept."""
+        """Return the first position of a stored event, or None."""
         found: list[int] = []
         for begin, count in self.table[:, [t.BASE, t.HELD]].tolist():
             origins = self.origins[begin : begin + count]
@@ -122,11 +122,11 @@ class Memory:
         for type_, own in times.items():
             gone[type_] = np.searchsorted(own, floor)
         self._move(np.zeros(len(self.table), np.int64), self.width, self.mark_words, gone)
-        self.rebuild_lists()  # lists may go on below what is out of reach, but not below what was dropped
+        self.rebuild_lists()  # lists may refer to expired events, but not to evicted ones
         return {type_: int(gone[type_]) for type_ in types}
 
     def rebuild_lists(self) -> None:
-        """Make all lists by key from the events."""
+        """Rebuild all lists by key from the events."""
         self.control[[t.ENTRIES, t.LISTS]] = 0
         self.heads[:] = 0
         while not rule_memory.list_all(self.store(), self.control, self.room):
@@ -140,20 +140,20 @@ class Memory:
         return len(self.texts) > self._texts_bound
 
     def renumber_texts(self) -> None:
-        """Forget the texts that no event in reach has; constants must be tagged anew, and lists made anew."""
+        """Remove the texts that no event in reach has; afterwards constants must be tagged and lists rebuilt."""
         self._move(np.zeros(len(self.table), np.int64), self.width, self.mark_words)
         self.texts = only_used(self.texts, self.values)
         self._texts_bound = max(LEAST_TEXTS, 2 * len(self.texts))
 
-    # -- room -----------------------------------------------------------------------------------
+    # -- space ----------------------------------------------------------------------------------
 
     def reserve(self, counts: Int64s) -> None:
         """Reserve space for `counts` more events of each type."""
         if (self.table[:, t.HELD] + counts > self.table[:, t.ROOM]).any():
             self._move(counts, self.width, self.mark_words)
 
-    def make_room(self, reason: int) -> None:
-        """Make room for what the kernel stopped for."""
+    def grow(self, reason: int) -> None:
+        """Enlarge the array that the kernel stopped for."""
         wanted, self.control[t.WANTED] = int(self.control[t.WANTED]), 0
         if reason == t.STORE_FULL:
             counts = np.zeros(len(self.table), np.int64)

@@ -1,4 +1,4 @@
-"""Rules over a stream: batches of events in, matches of all rules out."""
+"""The rule operator: batches of events in, matches of all rules out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.runtime.data.matches import MatchBatch
 from weft.runtime.operators.operator import TOGETHER, Operator, named
 from weft.runtime.operators.rules.compile import RuleCompiler
 from weft.runtime.operators.rules.index import IndexBuilder, Way
-from weft.runtime.operators.rules.inputs import TypeCoder, taken
+from weft.runtime.operators.rules.inputs import TypeCoder, batch_of_events
 from weft.runtime.operators.rules.layout import Layout
 from weft.runtime.operators.rules.memory import Memory
 from weft.runtime.operators.rules.outputs import Outputs
@@ -27,7 +27,7 @@ from weft.runtime.operators.rules.state import load_memory, memory_pages
 from weft.runtime.operators.rules.summaries import Summaries
 from weft.runtime.store.pages import Paging
 
-INTERRUPT_CHECK_EVERY = 1 << 22  # candidates that are looked at until Ctrl-C gets its turn
+INTERRUPT_CHECK_EVERY = 1 << 22  # visited candidates between two checks for Ctrl-C
 
 
 class RuleOperator(Operator):
@@ -36,12 +36,12 @@ class RuleOperator(Operator):
     def __init__(self, rules: Sequence[Rule]) -> None:
         compile_first(fire)
         self.rules: list[Rule | None] = []
-        self._all: list[Rule] = []  # also those that were taken away: the tables keep their rows
+        self._all: list[Rule] = []  # including removed ones, whose rows stay in the tables
         self._labels: list[int] = []
         self._named: dict[str, list[int]] = {}  # the rules that define each type
         self._starts: list[int] = []  # the type at whose events each rule starts
         self._reaches: list[dict[str, int]] = []  # of each rule
-        self._reach: dict[str, int] = {}  # of all that are there
+        self._reach: dict[str, int] = {}  # of all present rules together
         self._layout = Layout()
         self.memory = Memory()
         self._outputs = Outputs()
@@ -51,13 +51,13 @@ class RuleOperator(Operator):
         self._finder = IndexBuilder(self.memory.tag)
         self._types = TypeCoder({})
         self._paging = Paging()
-        self._is_laid = False
+        self._has_tables = False
         self.extend(rules)
 
     # -- rules ----------------------------------------------------------------------------------
 
     def extend(self, rules: Sequence[Rule]) -> range:
-        """Add rules, which see the events that come from now on; their numbers."""
+        """Add rules, which read events from now on, and return their numbers."""
         first, memory = len(self.rules), self.memory
         seen = memory.table[:, t.GONE] + memory.table[:, t.HELD]
         floors = {type_: int(seen[type_]) for type_ in np.flatnonzero(seen).tolist()}
@@ -72,7 +72,7 @@ class RuleOperator(Operator):
             self._reaches.append(reach_of(rule))
             self._compile(number, rule)
         self._reach = joint_reach([self._reach, *self._reaches[first:]])
-        self._is_laid = False
+        self._has_tables = False
         return range(first, len(self.rules))
 
     def _compile(self, number: int, rule: Rule) -> None:
@@ -81,8 +81,8 @@ class RuleOperator(Operator):
         if self.rules[number] is not None:
             self._finder.add(number, self._starts[number], way)
 
-    def _compile_anew(self) -> None:
-        """Make all tables again, with constants as they are tagged now."""
+    def _recompile(self) -> None:
+        """Rebuild all tables, with constants as they are tagged now."""
         self._compiler = RuleCompiler(self._layout, self.memory.tag)
         self._finder = IndexBuilder(self.memory.tag)
         self._ways.clear()
@@ -90,32 +90,32 @@ class RuleOperator(Operator):
             self._compile(number, rule)
         self._lay()
         self.memory.rebuild_lists()
-        self._make_series_anew()
+        self._rebuild_series()
 
-    def _make_series_anew(self) -> None:
+    def _rebuild_series(self) -> None:
         memory = self.memory
         now = int(memory.control[t.TIME])
-        self._summaries.make_anew(memory.store(), self._tables, self._work, now)
+        self._summaries.rebuild(memory.store(), self._tables, self._work, now)
 
     def remove(self, places: Collection[int]) -> None:
-        """Take rules away."""
+        """Remove rules."""
         for number in places:
             rule = self._all[number]
             self.rules[number] = None
             self._named[rule.name].remove(number)
             self._finder.remove(number, self._starts[number], self._ways[number])
         self._reach = joint_reach(own for own, rule in zip(self._reaches, self.rules, strict=True) if rule is not None)
-        self._is_laid = False
+        self._has_tables = False
 
     def replace_queries(self, queries: Mapping[int, Rule]) -> None:
-        """Go on with rules, by place, that differ in the order of their look-backs only: they keep the same."""
+        """Replace rules, by place, by others that differ only in the order of their look-backs."""
         for place, rule in queries.items():
             self.rules[place] = self._all[place] = rule
             self._labels[place] = self._outputs.labels(rule)
-        self._compile_anew()
+        self._recompile()
 
     def _lay(self) -> None:
-        """Lay out all tables anew: when they are needed, so that rules may come one by one."""
+        """Build all tables; delayed until they are needed, so that rules can be added one by one."""
         tables, layout, memory = self._compiler.tables, self._layout, self.memory
         rows = np.array(tables.rows).reshape(-1, t.ROW)
         feeds = self._feeds(rows)
@@ -144,11 +144,11 @@ class RuleOperator(Operator):
         if self._types.count != len(layout.types):
             self._types = TypeCoder(layout.types)
         memory.control[t.SPAN] = len(rows)
-        self._work = self._room_for(len(rows))
+        self._work = self._allocate_work(len(rows))
         self._summaries.lay(self._compiler.series, memory.types)
-        self._is_laid = True
+        self._has_tables = True
 
-    def _room_for(self, rules: int) -> t.Work:
+    def _allocate_work(self, rules: int) -> t.Work:
         """Allocate the working memory of the kernels for a number of rules."""
         compiler, memory = self._compiler, self.memory
         queued = t.QUEUED + memory.width
@@ -167,18 +167,18 @@ class RuleOperator(Operator):
             np.zeros(t.MEMO * compiler.memos, np.int64),
         )
 
-    def _require_laid(self) -> None:
-        if not self._is_laid:
+    def _ensure_tables(self) -> None:
+        if not self._has_tables:
             self._lay()
 
     def _feeds(self, rows: Int64s) -> Int64s:
-        """Which defined events are kept, and where their values come from."""
+        """Return which defined events are stored, and where their values come from."""
         feeds: list[int] = []
         fed = [(number, type_) for name, type_ in self._layout.types.items() for number in self._named.get(name, ())]
         for number, type_ in fed:
             rule = self._all[number]
             rows[number, t.FEEDS], rows[number, t.FEED_AT] = type_, len(feeds)
-            rows[number, t.ALONE] = number + 1  # defined events are seen rule by rule
+            rows[number, t.ALONE] = number + 1  # defined events are processed rule by rule
             places = {field.name: place for place, field in enumerate(rule.fields)}
             for name in self._layout.kept[type_].columns:
                 if name in places:
@@ -190,7 +190,7 @@ class RuleOperator(Operator):
         return np.array(feeds, np.int64)
 
     def _members(self, rows: Int64s, row_of: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """The rules of each row, sorted by what their row says; where they are is written into the rows."""
+        """Return the rules by row, sorted by the sort key of their row, and write their ranges into the rows."""
         there = np.array([rule is not None for rule in self.rules], bool)
         keys = np.array(self._compiler.tables.sort_keys)
         members = np.lexsort((keys, row_of))
@@ -201,14 +201,14 @@ class RuleOperator(Operator):
         return found
 
     def _mark_ordered(self, rows: Int64s) -> None:
-        """Mark the types at whose events the order of rules matters: what fires is kept, or shares a name."""
+        """Mark the types at whose events the order of rules matters: firings are stored, or share a name."""
         ordered = rows[:, t.FEEDS] >= 0
         ordered[[number for own in self._named.values() if len(own) > 1 for number in own]] = True
         self.memory.table[:, t.ORDERED] = 0
         self.memory.table[np.array(self._starts, np.int64)[ordered], t.ORDERED] = 1
 
     def _mark_latest(self) -> None:
-        """Mark the types of which rules look for nothing but the latest event before a terminator, whatever it is."""
+        """Mark the types of which rules only read the latest event before a terminator, unconditionally."""
         tables, latest = self._compiler.tables, np.ones(len(self._layout.types), np.int64)
         steps = np.array(tables.steps).reshape(-1, t.STEP)
         steps = steps[steps[:, t.PICK] != t.STARTS]
@@ -222,7 +222,7 @@ class RuleOperator(Operator):
     # -- events ---------------------------------------------------------------------------------
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches that end in a batch, in pieces, by end."""
+        """Emit the matches that end in a batch, in pieces, by end."""
         return self.timed(TOGETHER, self._found(batch))
 
     def _found(self, batch: EventBatch) -> Iterator[MatchBatch]:
@@ -230,8 +230,8 @@ class RuleOperator(Operator):
             yield from self._outputs.take(self.memory.control, self.memory.texts)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
-        """How many matches of each query end in a batch."""
-        self._require_laid()
+        """Return how many matches of each query end in a batch."""
+        self._ensure_tables()
         self._work.counts[:] = 0
         for _ in self.timed(TOGETHER, self._run(batch, counting=True)):
             list(self._outputs.take(self.memory.control, self.memory.texts))
@@ -239,31 +239,31 @@ class RuleOperator(Operator):
 
     @property
     def queries(self) -> tuple[Rule | None, ...]:
-        """The rules, by number; None where one was taken away."""
+        """The rules by number, or None for a removed rule."""
         return tuple(self.rules)
 
     @property
     def fires_in_order(self) -> bool:
-        """Return whether the firings of all rules are ordered by end, which holds if all have the same fields."""
+        """Whether the firings of all rules are ordered by end, which holds if all have the same fields."""
         return self._outputs.has_one_form
 
     @property
     def watermark(self) -> int | None:
-        """Rules fire at the current event, so no rule has to be asked individually."""
+        """None: rules fire at the current event."""
         return None
 
     def oldest(self) -> int | None:
-        """The first position of an event that is kept."""
+        """Return the first position of a stored event, or None."""
         return self.memory.oldest()
 
     @property
     def waiting(self) -> int:
-        """The events in reach of rules."""
-        return self.memory.held
+        """The number of stored events."""
+        return self.memory.event_count
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
         """See `Operator.drop_oldest`: the events that rules look back at are the evictable state."""
-        self._require_laid()
+        self._ensure_tables()
         present = [rule for rule in self.rules if rule is not None]
         types = {self._layout.type(name): name for name in sorted(losable_types(present, names))}
         dropped: Counter[str] = Counter()
@@ -275,34 +275,34 @@ class RuleOperator(Operator):
     # -- state ----------------------------------------------------------------------------------
 
     def sweep(self) -> None:
-        """Forget texts that no event in reach has."""
+        """Release texts that no event in reach has, when there are many."""
         if self.memory.has_old_texts:
             self.forget_texts()
 
     def forget_texts(self) -> None:
         """Keep only the texts of events in reach, and of constants."""
         self.memory.renumber_texts()
-        self._compile_anew()
+        self._recompile()
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages that changed since the last snapshot."""
-        self._require_laid()
+        self._ensure_tables()
         return self._paging.changes(dict(memory_pages(self.memory)))
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from pages."""
-        self._require_laid()
+        """Restore the state from pages."""
+        self._ensure_tables()
         load_memory(self.memory, pages)
         self._paging.load(pages)
-        self._compile_anew()
+        self._recompile()
 
     def _run(self, batch: EventBatch, *, counting: bool) -> Iterator[None]:
-        """Drive the kernel over a batch; give control back each time there is output."""
+        """Run the kernel over a batch, and yield each time there is output."""
         memory = self.memory
         if not len(batch):
             return
-        self._require_laid()
-        events = taken(batch, self._types.code(batch.types), self._layout.attributes, memory.texts)
+        self._ensure_tables()
+        events = batch_of_events(batch, self._types.code(batch.types), self._layout.attributes, memory.texts)
         memory.reserve(np.bincount(events.types, minlength=len(memory.table)))
         memory.control[t.EVENT], memory.control[t.ONLY_COUNTS] = 0, counting
         while True:
@@ -322,15 +322,15 @@ class RuleOperator(Operator):
             if status in (t.DONE, t.OUTPUT_FULL):
                 yield
             elif status == t.SERIES_FULL:
-                self._make_series_anew()
+                self._rebuild_series()
             elif status != t.PAUSE:
-                memory.make_room(status)
+                memory.grow(status)
             if status == t.DONE:
                 return
 
 
 def _distinct(rows: Int64s) -> tuple[Int64s, npt.NDArray[np.int32]]:
-    """The rows that differ, and which of them each row is."""
+    """Return the distinct rows, and the number of the distinct row for each row."""
     known: dict[bytes, int] = {}
     as_bytes = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
     row_of = np.array([known.setdefault(row, len(known)) for row in as_bytes], np.int32)

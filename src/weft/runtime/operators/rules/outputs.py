@@ -1,4 +1,4 @@
-"""What fires as matches: buffers for the kernel, and their content as batches of matches with Arrow columns."""
+"""Convert firings to matches: output buffers for the kernel, and their content as batches with Arrow columns."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from weft.schema import Kind
 
 Kinds = npt.NDArray[np.uint8]
 Form = tuple[tuple[str, Kind], ...]  # names and kinds of fields
-FIRINGS = 1 << 15  # of one piece of output: more would leave the processor's cache, fewer cost more each
-FEW_CODES = 1 << 10  # codes of variables that are labels as they are
-MOST_CODES = 1 << 22  # codes that are marked one by one
+FIRINGS = 1 << 15  # in one piece of output, so that it fits into the processor's cache
+FEW_CODES = 1 << 10  # up to this, codes of variables are used as labels
+MOST_CODES = 1 << 22  # up to this, used codes are found with an array over all codes
 
 
 class Outputs:
-    """The names in what fires: of queries, of variables and of fields."""
+    """Names in firings: of queries, of variables and of fields."""
 
     def __init__(self) -> None:
         self._queries: dict[str, int] = {}
@@ -52,7 +52,7 @@ class Outputs:
         self.buffer = empty_output(64, 256, 0)
 
     def add(self, rule: Rule) -> int:
-        """Take in a rule; the code of none of its variables, to which the bits of variables are added."""
+        """Add a rule, and return the code of its empty set of variables, to which the bits of variables are added."""
         self._query_of.append(self._queries.setdefault(rule.name, len(self._queries)))
         self._origins.append(rule.origin)
         form = tuple((field.name, field.kind) for field in rule.fields)
@@ -65,14 +65,14 @@ class Outputs:
         return len(self._forms) == 1
 
     def labels(self, rule: Rule) -> int:
-        """The code of none of a rule's variables."""
+        """Return the code of a rule's empty set of variables."""
         base = self._bases.setdefault(rule.variables, self._codes)
         if base == self._codes:
             self._codes += 1 << len(rule.variables)
         return base
 
     def lay(self) -> None:
-        """All rules are there: make what is looked up by row, and buffers for their fields."""
+        """Build the lookup tables by row, and buffers for fields, after all rules were added."""
         queries = tuple(self._queries)
         self._row_queries = np.array(self._query_of, np.int32)
         self._row_names = tuple(queries[query] for query in self._query_of)
@@ -85,12 +85,12 @@ class Outputs:
         self.buffer = empty_output(len(self.buffer.rows), len(self.buffer.positions), self.most_fields)
 
     def counts(self, counts: Int64s) -> dict[str, int]:
-        """Firings by row as firings by query."""
+        """Convert numbers of firings by row to numbers by query."""
         totals = np.bincount(self._row_queries, counts, minlength=len(self._queries)).astype(np.int64)
         return {name: count for name, count in zip(self._queries, totals.tolist(), strict=True) if count}
 
     def take(self, control: Int64s, texts: TextTable) -> Iterator[MatchBatch]:
-        """The matches in the buffer, which is empty then; by end among those with the same fields."""
+        """Empty the buffer and yield its matches, by end among those with the same fields."""
         count, used, least, wanted = control[[t.OUT, t.OUT_POSITIONS, t.WANTED, t.WANTED_POSITIONS]].tolist()
         control[[t.OUT, t.OUT_POSITIONS, t.WANTED, t.WANTED_POSITIONS]] = 0
         full = self.buffer
@@ -138,7 +138,7 @@ class Outputs:
         return {name: field_values(kinds[at], words[at], kind, texts) for at, (name, kind) in enumerate(form)}
 
     def _labels(self, codes: Int64s) -> tuple[Labels, tuple[tuple[str, ...], ...]]:
-        """Labels of positions for their codes, and the variables of each label."""
+        """Map codes of positions to labels, and return the variables of each label."""
         if self._all_names is not None:
             return codes, self._all_names
         if self._codes <= MOST_CODES:
@@ -164,8 +164,8 @@ class Outputs:
 
 
 def field_values(kinds: Kinds, words: Int64s, kind: Kind, texts: TextTable) -> pa.Array:
-    """A field of some firings as an Arrow array; texts as numbers of all texts there are."""
-    present = kinds.tobytes()  # to look for a byte is much faster than to compare all
+    """Convert a field of firings to an Arrow array; texts become a dictionary of all texts."""
+    present = kinds.tobytes()  # searching for a byte is much faster than comparing all kinds
     mask = kinds == tagged.MISSING if tagged.MISSING in present else None
     if kind is Kind.TEXT:
         pool, offsets = texts.buffers
@@ -175,13 +175,13 @@ def field_values(kinds: Kinds, words: Int64s, kind: Kind, texts: TextTable) -> p
         return pa.array(words != 0, mask=mask)
     if kind is Kind.FLOAT:
         return pa.array(words.view(np.float64), mask=mask)
-    if tagged.FLOAT in present:  # whole numbers of more than 64 bits
+    if tagged.FLOAT in present:  # integers of more than 64 bits
         return shown(column_of(kinds, words, texts), len(words))
     return pa.array(words, mask=mask)
 
 
 def _used(full: t.Output, count: int) -> t.Output:
-    """The part of the buffers in which firings are; fields as rows of a matrix."""
+    """Return the used part of the buffers, with fields as rows of a matrix."""
     firings, positions = len(full.rows), full.offsets[count]
     return t.Output(
         full.rows[:count],

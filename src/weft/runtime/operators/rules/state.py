@@ -1,4 +1,4 @@
-"""The memory of rules as pages of bytes: events by type and number, so that a full page never changes again."""
+"""Save the store of rules as pages: events by type and number, so that a full page does not change."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from weft.runtime.data.events import Int64s
 from weft.runtime.operators.rules.memory import Memory
 from weft.runtime.store.pages import Pages, text_pages
 
-EVENTS = 512  # of a page
-_HEADER = 2  # words: number of the first event, how many
+EVENTS = 512  # per page
+_HEADER = 2  # words: number of the first event, and of events
 
 
 def memory_pages(memory: Memory) -> Iterator[tuple[str, bytes]]:
-    """All state. The lists by key are made anew from the events."""
+    """Yield all pages. Lists by key are not saved; they are rebuilt from the events."""
     table = memory.table
     for type_ in range(len(table)):
         first, end = int(table[type_, t.GONE]), int(table[type_, t.GONE] + table[type_, t.HELD])
@@ -35,7 +35,7 @@ def memory_pages(memory: Memory) -> Iterator[tuple[str, bytes]]:
 
 
 def _events_page(memory: Memory, type_: int, low: int, high: int) -> bytes:
-    """Some events of a type: times, starts, origins, marks and values; then the positions of defined ones."""
+    """Encode some events of a type: times, starts, origins, marks and values; then positions of defined ones."""
     row = memory.table[type_]
     begin = int(row[t.BASE] - row[t.GONE]) + low
     places = slice(begin, begin + high - low)
@@ -56,7 +56,7 @@ def _events_page(memory: Memory, type_: int, low: int, high: int) -> bytes:
 
 
 def load_memory(memory: Memory, pages: Mapping[str, bytes]) -> None:
-    """Go on from pages; the tables must be those of the rules whose pages they are."""
+    """Restore the store from pages; the tables must be those of the saved rules."""
     summary, saved = json.loads(pages["summary"]), Pages(pages)
     memory.texts = TextTable(saved.texts("texts"))
     memory.control[t.TIME] = summary["time"]

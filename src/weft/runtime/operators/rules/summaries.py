@@ -1,4 +1,4 @@
-"""The time series that summaries of rules are answered from: which there are, and the arrays that hold them."""
+"""Time series from which summaries of rules are computed: which exist, and their arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.runtime.data.events import Int64s
 
 
 class SeriesTable:
-    """The series that rules ask for, each once: of a type's events, by the columns of a key, of a column's values."""
+    """The distinct series that rules need: of a type's events, by the columns of a key, over a column's values."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
@@ -32,7 +32,7 @@ class SeriesTable:
         conditions: Hashable,
         tests: Callable[[], tuple[int, int]],
     ) -> int:
-        """The number of a series of the events from number `floor` on; its tests are made when it is new."""
+        """Return the number of a series of the events from number `floor` on; for a new one, `tests` is called."""
         key = (type_, columns, column, floor, conditions)
         if key not in self._numbers:
             self._numbers[key] = len(self._numbers)
@@ -43,7 +43,7 @@ class SeriesTable:
         return self._numbers[key]
 
     def lay(self, types: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Write down which series each type has; these: the series, the columns of keys, and series by type."""
+        """Write the series of each type into the table of types; return series, columns of keys, and series by type."""
         of_types = np.array(self._types, np.int64)
         table = types.reshape(-1, t.KIND_OF_EVENT)
         order = np.argsort(of_types, kind="stable")
@@ -54,19 +54,19 @@ class SeriesTable:
 
     @property
     def stride(self) -> int:
-        """Words for the key of any series."""
+        """The words for the key of any series."""
         return VALUE * max((line[t.S_KEYS_END] - line[t.S_KEYS_AT] for line in self._lines), default=0)
 
 
 class Summaries:
-    """The series of the events in memory: lanes for the values of their keys, and an arena with their entries."""
+    """The series of the stored events: a lane for each value of their keys, with entries in one array."""
 
     def __init__(self) -> None:
         self._room = new_room()
         self.lanes = self._empty(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0, 16, 256)
 
     def lay(self, table: SeriesTable, types: Int64s) -> None:
-        """Take in new series; those that were there stay as they are."""
+        """Add new series; existing ones stay valid."""
         lines, columns, order = table.lay(types)
         old, stride = self.lanes, max(table.stride, self.lanes.stride)
         rows = len(old.lanes) // series.LANE + 1
@@ -74,8 +74,8 @@ class Summaries:
         keys[:, : old.stride] = old.keys.reshape(rows, old.stride)
         self.lanes = old._replace(series=lines, columns=columns, order=order, keys=keys.ravel(), stride=stride)
 
-    def make_anew(self, store: t.Store, rules: t.Rules, work: t.Work, now: int) -> None:
-        """Make all series from the events, with room for as many more."""
+    def rebuild(self, store: t.Store, rules: t.Rules, work: t.Work, now: int) -> None:
+        """Rebuild all series from the events, with space for as many more."""
         old = self.lanes
         lanes, room = len(old.lanes) // series.LANE, len(old.times)
         while True:

@@ -1,4 +1,4 @@
-"""What several situations begin with, found once for all of them: a batch in, which of its events end a set out."""
+"""Shared prefix of several situations, evaluated once per batch: which events end a set of the prefix."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _NOTHING = np.empty(0, bool)
 
 
 class Beginning:
-    """The first slots of situations. Each of these asks for every batch; it is worked out for the first that does.
+    """The first slots of situations. All of these request each batch; the first request evaluates it.
 
-    When it begins later than they do, it does not know all events of the partitions that are open then. Until `ready`,
-    the time at which these have closed, every event may end a set, or None if it knows all.
+    A prefix that is added later than the situations lacks events of partitions that are open then. Until `ready`, the
+    time
+    at which these have closed, every event may end a set; `ready` is None if it knows all events.
     """
 
     def __init__(self, part: KeyedRun | Stage, ready: int | None = None) -> None:
@@ -30,7 +31,7 @@ class Beginning:
         self._ends: Mask = _NOTHING
 
     def ends(self, batch: EventBatch) -> Mask:
-        """Which events end a set."""
+        """Return a mask of the events that may end a set."""
         if batch is not self._batch:
             found = list(self._found(batch))
             if self.ready is not None and int(batch.ends[0]) >= self.ready:
@@ -41,13 +42,13 @@ class Beginning:
         return self._ends
 
     def advance(self, time: int) -> None:
-        """No event that ends before this time will come: partitions close."""
+        """Close partitions: no later event ends before this time."""
         if isinstance(self.part, Stage):
             for _ in self.part.take(blocks.empty(), time):
                 pass
 
     def _found(self, batch: EventBatch) -> Iterator[Int64s]:
-        """The positions of the last events of sets."""
+        """Yield the positions of the last events of sets."""
         if isinstance(self.part, KeyedRun):
             yield from (found.positions[found.offsets[1:] - 1] for found in self.part.push(batch))
         else:

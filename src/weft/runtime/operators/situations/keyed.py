@@ -1,4 +1,4 @@
-"""Sequences of events with equal keys on their kernel: batches in, matching sets out."""
+"""Keyed sequences of events on their own kernel: batches in, matching sets out."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from weft.runtime.operators.situations.members import Members
 from weft.runtime.operators.situations.report import fields_of_sets
 from weft.runtime.store.pages import Array, Pages, pages_below, pages_under
 
-SETS = 1 << 14  # of one piece of output
+SETS = 1 << 14  # in one piece of output
 LEAST_ROWS = 1 << 12
-LASTING = Rows._fields[:4]  # of rows: the rest is about the current event
+LASTING = Rows._fields[:4]  # saved columns of rows; the others concern the current event
 _PICKS = {Repeated.EVERY: kernel.EACH, Repeated.FIRST: kernel.EARLIEST, Repeated.LAST: kernel.LATEST}
 
 
 def rows_of_size(size: int) -> Rows:
-    """Rows with nothing in them."""
+    """Allocate empty rows."""
     positions, starts, ends, ways = np.zeros((4, size), np.int64)
     after, down = np.zeros((2, size), np.int32)
     return Rows(positions, starts, ends, after, np.zeros(size, np.int8), down, ways)
 
 
 def grown(rows: Rows, size: int) -> Rows:
-    """The same rows with more room."""
+    """Return a copy of the rows with more space."""
     more = rows_of_size(size - len(rows.next))
     columns: Iterator[Any] = zip(rows, more, strict=True)
     return Rows(*map(np.concatenate, columns))
 
 
 class KeyedRun:
-    """One such situation over one stream of events."""
+    """Execution of a situation that is a keyed sequence."""
 
     def __init__(self, query: SituationQuery, sequence: KeyedSequence, predicates: Predicates, keys: Keys) -> None:
         self.query = query
         self._sequence = sequence
         self._names = tuple((name,) for name in query.situation.variables)
         self._width = len(sequence.guards)
-        self._sizes = (1, 1, self._width)  # of a set in each part of the output
+        self._sizes = (1, 1, self._width)  # words of a set in each output array
         self._classifier = Classifier([sequence.guards], predicates)
         self._slot_of_letter = np.empty(0, np.int8)
         self._key = keys.use(tuple((name,) for name in sequence.key), self) if sequence.key else None
@@ -80,19 +80,19 @@ class KeyedRun:
     # -- events ---------------------------------------------------------------------------------
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches of a batch, in pieces, by end."""
+        """Emit the matches of a batch, in pieces, by end."""
         for found in self._run(batch, counting=False):
             yield self._report(found)
         self._sweep()
 
     def count(self, batch: EventBatch) -> int:
-        """How many matches a batch gives."""
+        """Return the number of matches of a batch."""
         total = sum(self._run(batch, counting=True))
         self._sweep()
         return total
 
     def _run(self, batch: EventBatch, *, counting: bool) -> Iterator[int]:
-        """Drive the kernel; give the number of sets each time there are some."""
+        """Run the kernel over a batch, and yield the number of sets each time the output has some."""
         slots, keys = self._prepared(batch)
         numbers = self._numbers(batch, slots)
         self.last = int(batch.ends[-1])
@@ -113,7 +113,7 @@ class KeyedRun:
                 self._rows = grown(self._rows, 2 * len(self._rows.next))
 
     def _prepared(self, batch: EventBatch) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:
-        """The slot and the key of each event."""
+        """Return the slot and the key of each event."""
         letters = self._classifier.letters(batch)[0]
         for letter in range(len(self._slot_of_letter), self._classifier.letter_count(0)):
             truths = self._classifier.truths(0, letter)
@@ -164,7 +164,7 @@ class KeyedRun:
         )
 
     def _taken(self, found: int) -> Sets:
-        """The sets in the output, which is written over from now on."""
+        """Return the sets in the output, whose buffer is then reused or replaced."""
         parts: Iterator[Any] = zip(self._out, self._sizes, strict=True)
         sets = Sets(*(part[: found * size] for part, size in parts))
         if 2 * found > SETS:
@@ -175,10 +175,10 @@ class KeyedRun:
     def _empty_sets(self) -> Sets:
         return Sets(*(room(SETS * size, np.int64) for size in self._sizes))
 
-    # -- what is kept ---------------------------------------------------------------------------
+    # -- stored events ---------------------------------------------------------------------------
 
     def _live_keys(self) -> npt.NDArray[np.bool_]:
-        """Keys that have rows in the open partition."""
+        """Return which keys have rows in the open partition."""
         chains = self._heads.reshape(-1, self._width - 1) >= 0
         current = self._control[kernel.WINDOW] if self._sequence.step else 0
         live: npt.NDArray[np.bool_] = chains.any(axis=1) & (self._windows == current)
@@ -186,11 +186,11 @@ class KeyedRun:
 
     @property
     def waiting(self) -> int:
-        """How many keys have events in the open partition."""
+        """The number of keys with events in the open partition."""
         return int(self._live_keys().sum())
 
     def oldest(self) -> int | None:
-        """The first position of an event that is in the open partition."""
+        """Return the first position of an event in the open partition, or None."""
         rows = self._heads.reshape(-1, self._width - 1)[self._live_keys()].ravel()
         found: list[int] = []
         while len(rows := rows[rows >= 0]):
@@ -224,7 +224,7 @@ class KeyedRun:
         return int((ends < floor).sum())
 
     def _sweep(self) -> None:
-        """Forget events without rows, when there are many."""
+        """Release events without rows when there are many."""
         if len(self._members) > self._sweep_members_at:
             rows = self._rows.positions[: int(self._control[kernel.TOP])]  # free ones among them are harmless
             live = np.zeros(len(self._members), bool)
@@ -235,12 +235,12 @@ class KeyedRun:
     # -- state ----------------------------------------------------------------------------------
 
     def small(self) -> dict[str, bytes]:
-        """What is small, as pages."""
+        """Return the small parts of the state as pages."""
         last = json.dumps(self.last).encode()
         return {"last": last, **pages_under("members/", self._members.texts())}
 
     def arrays(self) -> dict[str, Array]:
-        """All else."""
+        """Return the other parts of the state as arrays."""
         top = int(self._control[kernel.TOP])
         return {
             "control": self._control,
@@ -252,7 +252,7 @@ class KeyedRun:
         }
 
     def load(self, saved: Mapping[str, bytes]) -> None:
-        """Go on from pages."""
+        """Restore the state from pages."""
         pages = Pages(saved)
         self.last = json.loads(saved["last"])
         self._control, self._heads = pages.numbers("control"), pages.array("heads", np.int32)

@@ -1,4 +1,4 @@
-"""The events that a situation keeps: their times, their values for conditions and fields, what they are made of."""
+"""The events that a situation stores: their times, and their values for conditions and output fields."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from weft.runtime.store.pages import Pages, text_pages
 
 
 class Members:
-    """Events by number, in the order of their places; numbers change when events are released."""
+    """Stored events by number, in the order of their places; numbers change when events are released."""
 
     def __init__(self, columns: Columns, code: Code, shown: Iterable[str] = ()) -> None:
-        self._worked_out = columns.values
-        # Beside what is shown stand its digits, as texts: decimals are written as they came.
+        self._computed = columns.values
+        # Shown attributes have a second column with their digits as texts, so that decimals are written unchanged.
         self._digits = {name: f"{name}\0digits" for name in sorted(shown)}
         self.store = OccurrenceStore([*columns.names, *self._digits.values()], code)
 
@@ -38,31 +38,31 @@ class Members:
         return (EVENT + self.store.width) * self.store.events.itemsize
 
     def add(self, batch: EventBatch, chosen: Int64s) -> int:
-        """Keep some events of a batch; the number of the first."""
+        """Store some events of a batch, and return the number of the first."""
         known = {name: batch.columns.get(name, Column()).exact for name in self._digits}
         digits = {self._digits[name]: Column(texts=exact) for name, exact in known.items() if exact is not None}
-        digits |= {name: to_column(evaluate(value, batch), len(batch)) for name, value in self._worked_out.items()}
+        digits |= {name: to_column(evaluate(value, batch), len(batch)) for name, value in self._computed.items()}
         return self.store.add(replace(batch, columns={**batch.columns, **digits}) if digits else batch, chosen)
 
-    # -- what is known of them ------------------------------------------------------------------
+    # -- attributes of events --------------------------------------------------------------------
 
     def times(self, members: Int64s) -> tuple[Int64s, Int64s]:
-        """The starts and ends of events."""
+        """Return the starts and ends of events."""
         at = members * EVENT
         return self.store.events[at + EVENT_START], self.store.events[at + EVENT_END]
 
     @property
     def first(self) -> int:
-        """The place of the first that is kept."""
+        """The place of the first stored event."""
         return int(self.store.events[POSITION])
 
     def places(self, members: Int64s) -> Int64s:
-        """Their places in what the situation sees: their positions, when it sees the input only."""
+        """Return the places of events in the input of the situation; without derived events these are positions."""
         found: Int64s = self.store.events[members * EVENT + POSITION]
         return found
 
     def column(self, name: str, members: Int64s) -> Column:
-        """An attribute of events; missing where the number is negative."""
+        """Return an attribute of events, missing for negative numbers."""
         if name not in self.store.columns or not len(self):
             return Column()
         at = np.maximum(members, 0) * self.store.width + VALUE * self.store.columns.index(name)
@@ -70,15 +70,15 @@ class Members:
         return column_of(kinds, self.store.values[at + 1], self.store.texts)
 
     def shown(self, name: str, members: Int64s) -> Column:
-        """An attribute of events with the digits that it came with."""
+        """Return an attribute of events with its original digits."""
         column = self.column(name, members)
         digits = self.column(self._digits[name], members).texts
         return column if digits is None else with_digits(column, digits)
 
-    # -- giving up ------------------------------------------------------------------------------
+    # -- releasing events -----------------------------------------------------------------------
 
     def keep(self, live: npt.NDArray[np.bool_]) -> Int64s:
-        """Give up all but some events; the new number of each."""
+        """Release all but the marked events, and return the new number of each."""
         store, kept = self.store, np.flatnonzero(live)
         numbers: Int64s = np.cumsum(live) - 1
         store.events = store.events[: len(live) * EVENT].reshape(-1, EVENT)[kept].ravel()
@@ -91,7 +91,7 @@ class Members:
     # -- state ----------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Int64s]:
-        """What is kept, as arrays; texts are apart."""
+        """Return the state without texts as arrays."""
         store, count = self.store, len(self)
         return {
             "events": store.events[: count * EVENT],
@@ -99,11 +99,11 @@ class Members:
         }
 
     def texts(self) -> dict[str, bytes]:
-        """The texts that are kept, as pages."""
+        """Return the texts as pages."""
         return text_pages("texts", self.store.texts.texts())
 
     def load(self, pages: Pages) -> None:
-        """Go on from the pages of arrays and texts."""
+        """Restore the state from the pages of arrays and texts."""
         store = self.store
         store.events, store.values = pages.numbers("events"), pages.numbers("values")
         store.event_count = len(store.events) // EVENT

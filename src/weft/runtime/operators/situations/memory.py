@@ -1,4 +1,4 @@
-"""The memory of one situation: an array that begins with its tables and grows with what it keeps."""
+"""Memory block of one situation: an array that begins with its tables and grows with its state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_SEEN = 1 << 6
 
 
 class Memory:
-    """All numbers that the kernel keeps for a situation (see `weft.kernels.situations.participants`)."""
+    """All numbers that the kernel stores for a situation (see `weft.kernels.situations.participants`)."""
 
     def __init__(self, tables: SituationTables, width: int) -> None:
         self.m: Int64s = np.zeros(LEAST, np.int64)
@@ -39,17 +39,17 @@ class Memory:
             self.grow_seen(0)
 
     def place_blocks(self, blocks: dict[int, list[int]]) -> None:
-        """Write tables into the memory, where they were if they fit; the header says where they are."""
+        """Write tables into the memory, in place if they fit; the header has their addresses."""
         for place, numbers in blocks.items():
             if not self.m[place] or len(numbers) > self._size(place):
                 self.m[place] = self._block(len(numbers) if not self.m[place] else 2 * len(numbers))
             block = int(self.m[place])
             self.m[block : block + len(numbers)] = numbers
 
-    # -- room -----------------------------------------------------------------------------------
+    # -- space ----------------------------------------------------------------------------------
 
     def grow(self) -> None:
-        """Make the room that the kernel asked for."""
+        """Enlarge the memory as the kernel requested."""
         self._room(int(self.m[p.NEEDED]))
         size, wanted = int(self.m[p.TABLE_SIZE]), int(self.m[p.CHAINS] + self.m[p.NEEDED_CHAINS])
         if wanted > size:
@@ -58,7 +58,7 @@ class Memory:
             p.rehash(self.m, block, larger)
 
     def reserve_keys(self, keys: int) -> None:
-        """Make room for that many keys."""
+        """Reserve space for `keys` keys."""
         have = self._size(p.KEYS)
         if keys * KEYED > have:
             room = max(keys * KEYED, 2 * have)
@@ -72,12 +72,12 @@ class Memory:
                 self.m[place] = block
 
     def keys(self) -> Int64s:
-        """The keys as rows of a table."""
+        """Return the keys as rows of a table."""
         begin = int(self.m[p.KEYS])
         return self.m[begin : begin + self._size(p.KEYS)].reshape(-1, KEYED)
 
     def _by_key(self) -> list[int]:
-        """Where blocks are known that have a number for each key, after one for all."""
+        """Return the header fields of the blocks with one number per key, after a number for all."""
         return {partitions.FORGETS: [p.KNOWN, p.RUNS], 1: [p.RUNS]}.get(int(self.m[p.COUNTS_EMPTY]), [])
 
     def _numbers(self, place: int) -> Int64s:
@@ -85,15 +85,15 @@ class Memory:
         return self.m[begin : begin + self._size(place)].copy()
 
     def _place_runs(self) -> None:
-        """Make room for where runs of windows without a candidate begin; those of now begin with the next window."""
+        """Allocate where runs of windows without candidates begin; current runs begin with the next window."""
         self.place_blocks({p.RUNS: [TOLD_SINGLY, *self.keys()[:, NEXT_NUMBER].tolist()]})
 
     def known_until(self) -> Int64s:
-        """For each key the time up to which windows may begin that count without events."""
+        """Return for each key the time up to which windows without events may begin and count."""
         return self._numbers(p.KNOWN)[1:]
 
-    def untold(self) -> bool:
-        """Whether closed windows of a long run are still to be emitted."""
+    def has_unreported(self) -> bool:
+        """Whether closed windows of a long run of empty windows are not emitted yet."""
         if not self.m[p.COUNTS_EMPTY]:
             return False
         closed: Int64s = self.m[p.LIMIT : p.LIMIT + 1]
@@ -102,7 +102,7 @@ class Memory:
         return bool((self.keys()[:, NEXT_NUMBER] <= closed).any())
 
     def grow_seen(self, oldest: int) -> None:
-        """Make room for sets that were selected, and forget those with an event before a place."""
+        """Enlarge the table of selected sets, and remove sets with an event before a place."""
         begin = int(self.m[p.SEEN])
         table = self.m[begin : begin + 3 * int(self.m[p.SEEN_SIZE])].reshape(-1, 3)
         deferred = self.m[p.DEFERRED] != 0
@@ -124,7 +124,7 @@ class Memory:
             self.m = larger
 
     def _block(self, size: int) -> int:
-        """New numbers, all 0: where they begin. Before them stands how many they are."""
+        """Allocate a block of zeros, preceded by its size, and return its address."""
         self._room(1 + size)
         begin = int(self.m[p.TOP]) + 1
         self.m[p.TOP] += 1 + size
@@ -133,24 +133,24 @@ class Memory:
         return begin
 
     def _size(self, place: int) -> int:
-        """The size of the block that the header has at a place."""
+        """Return the size of the block whose address is in a header field."""
         return int(self.m[int(self.m[place]) - 1])
 
-    # -- what there is --------------------------------------------------------------------------
+    # -- stored events --------------------------------------------------------------------------
 
     def oldest(self) -> tuple[int, int]:
-        """The least end and place of an event in an open partition."""
+        """Return the least end and place of an event in an open partition."""
         end, place = partitions.oldest(self.m)
         return int(end), int(place)
 
     def entry_ends(self) -> Int64s:
-        """When the events in partitions end, one number for each partition and slot that they are in."""
+        """Return the ends of the events in partitions, one for each partition and slot."""
         ends = np.empty(int(partitions.entry_ends(self.m, np.empty(0, np.int64))), np.int64)
         partitions.entry_ends(self.m, ends)
         return ends
 
     def drop_entries(self, floor: int) -> None:
-        """Take events that end before the floor out of all partitions."""
+        """Remove events that end before the floor from all partitions."""
         partitions.drop_entries(self.m, floor)
 
     def events_in_use(self, count: int) -> Int64s:
@@ -160,17 +160,17 @@ class Memory:
         return used
 
     def renumber(self, numbers: Int64s) -> None:
-        """Give events other numbers."""
+        """Replace the numbers of events."""
         partitions.renumber(self.m, numbers, False)
 
     # -- state ----------------------------------------------------------------------------------
 
     def used(self) -> Int64s:
-        """All that is kept."""
+        """Return the part of the array in use."""
         return self.m[: int(self.m[p.TOP])]
 
     def load(self, kept: Int64s) -> None:
         """Restore the saved state."""
         self.m = kept
-        if self._by_key() and not self.m[p.RUNS]:  # saved by a version that knew no runs of these windows
+        if self._by_key() and not self.m[p.RUNS]:  # saved by a version without runs of these windows
             self._place_runs()

@@ -26,7 +26,7 @@ from weft.runtime.store.size import bytes_of
 
 
 class SituationOperator(Operator):
-    """The situations of a layer. `fed`: some of the events are derived."""
+    """The situations of a layer. With `fed`, some of the events are derived."""
 
     def __init__(
         self, operators: Sequence[SituationOp], predicates: Predicates, keys: Keys, *, fed: bool = False
@@ -40,7 +40,7 @@ class SituationOperator(Operator):
         self._stages = [(part, Reporter(part)) for part in self._parts if isinstance(part, Stage)]
         self._slack = [_slack(query) for query in self._queries]
         self._fed = fed
-        self._longest, self._finite = 0, False  # ticks of the longest event so far, or (finite) of all
+        self._longest, self._finite = 0, False  # ticks of the longest event so far, or of the whole finite input
         self._paging = Paging()
 
     @property
@@ -49,7 +49,7 @@ class SituationOperator(Operator):
         return self._queries
 
     def replace_queries(self, queries: Mapping[int, SituationQuery]) -> None:
-        """Go on with situations, by place, that differ in what is worked out early, or found once for several, only."""
+        """Replace situations, by place, by others that differ only in what is evaluated eagerly or shared."""
         self._queries = tuple(queries.get(place, query) for place, query in enumerate(self._queries))
         for place, query in queries.items():
             part, first = self._parts[place], situation_op(place, query, fed=self._fed).beginning
@@ -67,30 +67,30 @@ class SituationOperator(Operator):
             self._keys.leave(self._beginnings.pop(query).part)
 
     @property
-    def looked(self) -> int:
-        """How many events its searches have looked at."""
-        return sum(part.looked for part in self._all_parts if isinstance(part, Stage))
+    def visited(self) -> int:
+        """The number of events that its searches visited."""
+        return sum(part.visited for part in self._all_parts if isinstance(part, Stage))
 
     @property
     def _all_parts(self) -> list[KeyedRun | Stage]:
-        """What situations begin with stands last, so that state which was saved without it is read."""
+        """All parts; shared prefixes come last, so that state saved without them can be restored."""
         return [*self._parts, *(first.part for first in self._beginnings.values())]
 
     @property
     def looks_back(self) -> bool:
-        """Whether an event may open a partition that ended before it came."""
+        """Whether an event may open a partition that ended before the event arrived."""
         return any(slack is not None for slack in self._slack)
 
     def expect(self, longest: int) -> None:
-        """The input is finite, and no event in it is longer."""
+        """Declare that the input is finite, with events of at most `longest` ticks."""
         self._longest, self._finite = longest, True
-        self._tell_longest()
+        self._set_longest()
 
     # -- events ---------------------------------------------------------------------------------
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches that are known with a batch, situation by situation, each by end."""
-        self._see(batch)
+        """Emit the matches that are final with a batch, situation by situation, each by end."""
+        self._measure_longest(batch)
         for keyed in self._keyed:
             yield from self.timed(keyed.query.name, keyed.push(batch))
         for stage, reporter in self._stages:
@@ -98,8 +98,8 @@ class SituationOperator(Operator):
             yield from self.timed(stage.query.name, found)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
-        """How many matches are known with a batch."""
-        self._see(batch)
+        """Return how many matches are final with a batch."""
+        self._measure_longest(batch)
         totals = {part.query.name: sum(self.timed(part.query.name, map(part.count, [batch]))) for part in self._keyed}
         for stage, _ in self._stages:
             found = stage.take(batch, int(batch.ends[-1]), counting=True)
@@ -107,28 +107,30 @@ class SituationOperator(Operator):
         return totals
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """The matches that are known when no event that ends before this time will come."""
+        """Emit the matches that are final because no later event ends before this time."""
         for first in self._beginnings.values():
             first.advance(time)
         for stage, reporter in self._stages:
             yield from self.timed(stage.query.name, _reported(reporter, stage.take(blocks.empty(), time)))
 
     def expect_end(self, last: int) -> None:
-        """Windows that begin after the input do not count."""
+        """Declare the end of the input: windows that begin later do not count."""
         for stage, _ in self._stages:
             stage.expect_end(last)
 
     def finish(self, last: int) -> Iterator[MatchBatch]:
-        """The matches that the end of the input decides."""
+        """Emit the matches that the end of the input completes."""
         for stage, reporter in self._stages:
             yield from _reported(reporter, stage.finish(last))
 
     def watermark_of(self, place: int) -> int | None:
-        """Return the output watermark of a situation: no further match ends earlier.
+        """Return the output watermark of a situation: no later match ends earlier.
 
-        An event that is longer than the partition it opens completes an absence in the past. How far back that can be
-        is known for a finite input, whose longest event is, unless derived events open partitions: then nothing is
-        known before the end. For an infinite input the longest event so far is used.
+        An event that is longer than the partition it opens completes an absence in the past. For a finite input, the
+        longest
+        event says how far back that can be, unless derived events open partitions: then nothing is known before the
+        end. For an
+        infinite input the longest event so far is used.
         """
         part, slack = self._parts[place], self._slack[place]
         if isinstance(part, KeyedRun):
@@ -139,22 +141,22 @@ class SituationOperator(Operator):
         return settled if slack is None else settled - max(0, self._longest - slack)
 
     def oldest(self) -> int | None:
-        """The first event that is kept."""
+        """Return the first position of a stored event, or None."""
         kept = [stage.members.first for stage, _ in self._stages if len(stage.members)]
         return min([*kept, *(first for keyed in self._keyed if (first := keyed.oldest()) is not None)], default=None)
 
     @property
     def waiting(self) -> int:
-        """The events in open partitions; of sequences by key, the keys that have some."""
+        """The number of events in open partitions; for keyed sequences, of keys that have some."""
         return sum(len(part.members) if isinstance(part, Stage) else part.waiting for part in self._all_parts)
 
     def bytes_of_query(self, name: str) -> int:
-        """The bytes of memory of its partitions."""
+        """Return the bytes of memory of a situation's partitions."""
         pairs = zip(self._queries, self._parts, strict=True)
         return bytes_of(*(part for query, part in pairs if query.name == name), without=(SharedKey, Keys, Predicates))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
-        """See `Operator.drop_oldest`. Drop what several begin with, too, where all of them may lose some."""
+        """See `Operator.drop_oldest`. Shared prefixes are evicted, too, if all their situations may be."""
         own = [
             (query.name, part) for query, part in zip(self._queries, self._parts, strict=True) if query.name in names
         ]
@@ -166,12 +168,12 @@ class SituationOperator(Operator):
             dropped[name] += part.drop_oldest(limit // len(own))
         return dropped
 
-    def _see(self, batch: EventBatch) -> None:
+    def _measure_longest(self, batch: EventBatch) -> None:
         if self.looks_back and batch.starts is not batch.ends:
             self._longest = max(self._longest, int((batch.ends - batch.starts).max()))
-            self._tell_longest()
+            self._set_longest()
 
-    def _tell_longest(self) -> None:
+    def _set_longest(self) -> None:
         for stage, _ in self._stages:
             stage.longest = self._longest
 
@@ -191,10 +193,10 @@ class SituationOperator(Operator):
         return self._paging.changes(small, arrays)
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from the pages of snapshots."""
+        """Restore the state from the pages of snapshots."""
         self._paging.load(pages)
         self._longest = json.loads(pages["longest"])
-        self._tell_longest()
+        self._set_longest()
         ready = json.loads(pages.get("ready", "[]")) or [None] * len(self._beginnings)
         for first, time in zip(self._beginnings.values(), ready, strict=True):
             first.ready = time

@@ -1,4 +1,4 @@
-"""Matching sets as matches: all of a batch at once."""
+"""Convert matching sets to matches, all of a batch at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 def fields_of_sets(fields: Fields, members: Members, variables: Sequence[str], sets: Int64s) -> dict[str, pa.Array]:
-    """The fields of matching sets. What has no variable are values of the key, which any member has."""
+    """Return the output fields of matching sets.
+
+    Attributes without a variable are values of the key, read from any member.
+    """
     columns: dict[str, Column] = {}
     for variable, name in fields.read:
         if variable:
@@ -30,7 +33,7 @@ def fields_of_sets(fields: Fields, members: Members, variables: Sequence[str], s
 
 
 class Reporter:
-    """Makes matches of the sets of one situation."""
+    """Builds matches from the sets of one situation."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -44,24 +47,24 @@ class Reporter:
         self._fields = Fields(query.fields)
 
     def by_end(self, sets: Int64s) -> Int64s:
-        """Sets by the end of their matches."""
+        """Sort sets by the end of their matches."""
         if self._stage.is_absence:
             ends = sets[:, 2]
         elif self._stage.immediate:
-            return sets  # they come as events do
+            return sets  # they are found in the order of events
         else:
             ends = np.where(sets >= 0, self._members.times(np.maximum(sets, 0))[1], EARLIEST).max(axis=1)
         found: Int64s = sets[np.argsort(ends, kind="stable")]
         return found
 
     def matches(self, sets: Int64s) -> MatchBatch:
-        """The matches of sets."""
+        """Build the matches of sets."""
         return self._absences(sets) if self._stage.is_absence else self._sets(sets)
 
     def _sets(self, sets: Int64s) -> MatchBatch:
         count, width = sets.shape
         names, offsets = self._names, np.arange(0, count * width + 1, width, dtype=np.int64)
-        if self._in_order:  # the first begins first and the last ends last
+        if self._in_order:  # the first event begins first and the last one ends last
             starts, ends = self._members.times(sets[:, 0])[0], self._members.times(sets[:, -1])[1]
         else:
             starts, ends = self._members.times(np.maximum(sets, 0))
@@ -90,7 +93,7 @@ class Reporter:
         )
 
     def _absences(self, rows: Int64s) -> MatchBatch:
-        """Matches without events; `firsts` and `lasts` tell them apart from other absences at the same time."""
+        """Build matches without events; `firsts` and `lasts` distinguish absences at the same time."""
         keys, starts, ends, origins = rows.T.copy()
         count = len(rows)
         members = self._stage.key_members(keys)[:, None]

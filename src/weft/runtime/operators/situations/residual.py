@@ -1,4 +1,4 @@
-"""Conditions on whole sets, tested on many at once after the search: those that call functions of several events."""
+"""Conditions on whole sets that are tested after the search, many sets at once: functions of several events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class SetFilter:
-    """Which sets satisfy some conditions on their events."""
+    """Selects the sets that satisfy conditions on their events."""
 
     def __init__(self, conditions: Sequence[Predicate], variables: Sequence[str], columns: Columns) -> None:
         whole = And(tuple(conditions))

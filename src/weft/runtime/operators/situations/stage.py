@@ -27,9 +27,9 @@ from weft.runtime.operators.situations.residual import SetFilter
 from weft.runtime.operators.situations.tables import SituationTables
 from weft.runtime.store.pages import Pages
 
-NUMBERS = 1 << 16  # of one piece of output
+NUMBERS = 1 << 16  # in one piece of output
 LEAST_EVENTS = 1 << 12
-INTERRUPT_CHECK_EVERY = 1 << 22  # entries that are looked at until Ctrl-C gets its turn
+INTERRUPT_CHECK_EVERY = 1 << 22  # visited entries between two checks for Ctrl-C
 _NOTHING = np.empty(0, np.int64)
 Ends = Callable[[EventBatch], npt.NDArray[np.bool_]]
 
@@ -37,7 +37,7 @@ Ends = Callable[[EventBatch], npt.NDArray[np.bool_]]
 class Stage:
     """The state of one situation, and how events change it.
 
-    `ends` says which events of a batch end a set of its first slots, where that is computed elsewhere.
+    `ends` computes which events of a batch end a set of its first slots, if these are evaluated elsewhere.
     """
 
     def __init__(
@@ -55,25 +55,25 @@ class Stage:
         shown = Fields(query.fields).attributes
         for name in shown:
             columns.number(name)
-        self._keeps = SetFilter(search.residual, situation.variables, columns) if search.residual else None
+        self._residual = SetFilter(search.residual, situation.variables, columns) if search.residual else None
         self.members = Members(columns, self.tables.code, shown)
         self.is_absence = situation.kind == "absence"
-        # Of a key that was seen, windows without any event of it are absences.
+        # Windows without any event of a known key are absences.
         self._remembers_keys = self.is_absence and isinstance(situation.context, Windows)
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
-        self.time: int | None = None  # all further events end then or later
-        self.longest = 0  # ticks of the longest event, as far as it is known
+        self.time: int | None = None  # no later event ends earlier
+        self.longest = 0  # ticks of the longest event so far
         self.memory = Memory(self.tables, self.members.store.width)
         slots = zip(situation.participants, search.exists, search.fills, strict=True)
         overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
         guards = [part for pair in overrides for part in pair]
         self._classifier = Classifier([[*guards, *_boundaries(query)]], predicates)
         self._ends = ends
-        # By class of events, which is their letter, and with `ends` twice that and one more if they end a set:
-        self._kinds = np.empty(0, np.int64)  # what an event is besides a participant
-        self._fills = np.empty(0, bool)  # whether it is a participant
+        # By class of events: their letter, or with `ends` twice the letter, plus one if they end a set:
+        self._kinds = np.empty(0, np.int64)  # whether an event opens or closes partitions
+        self._fills = np.empty(0, bool)  # whether an event is a participant
         self._key = keys.use(tuple((name,) for name in by), self) if by else None
-        self._key_members: Int64s = _NOTHING  # by key: an event with its values, for an absence that shows them
+        self._key_members: Int64s = _NOTHING  # by key: an event with its values, for absences that show them
         self._width = select.ABSENT if self.is_absence else self.tables.count
         self._out = np.empty(max(NUMBERS // self._width, 1) * self._width, np.int64)
         self._sweep_at = LEAST_EVENTS
@@ -81,7 +81,7 @@ class Stage:
     def replace_queries(self, query: SituationQuery, ends: Ends | None) -> None:
         """Replace the situation by one that differs only in what is evaluated eagerly or shared.
 
-        The state stays valid: events that end no candidate are in no set, wherever and whenever that is determined.
+        The state stays valid: events that end no candidate are in no set, however this is determined.
         """
         if query.situation.shared != self.query.situation.shared:
             self.tables.forget_classes()
@@ -92,54 +92,59 @@ class Stage:
     # -- events and time ------------------------------------------------------------------------
 
     def take(self, batch: EventBatch, time: int, *, counting: bool = False) -> Iterator[Int64s]:
-        """Yield the sets that events complete, as numbers of members, and the time after which further sets end."""
+        """Yield the sets that events, and then the passing of time, complete, as numbers of members."""
         if len(batch) or self.time is None or time > self.time:
-            if not self.is_absence:  # absences do not come by end: until all are there, none is settled
+            if not self.is_absence:  # absences are not found by end, so none is final before all are known
                 self.time = time
             yield from self._drive(self._prepared(batch, time, 0), counting)
             self.time = time
             self._sweep()
 
     def expect_end(self, last: int) -> None:
-        """The input ends at this time: derived events may end later, but windows that begin later do not count."""
+        """Declare the end of the input: derived events may end later, but windows that begin later do not count."""
         context = self.query.situation.context
         if isinstance(context, Windows):
             self.memory.m[participants.LAST_NUMBER] = last // context.step
 
     def finish(self, last: int) -> Iterator[Int64s]:
-        """The sets of the partitions that close with the input, whose last time this is."""
+        """Yield the sets of the partitions that close at the end of the input, whose last time this is."""
         yield from self._drive(self._prepared(blocks.empty(), last, partitions.FINISH), counting=False)
 
     @property
     def settled(self) -> int | None:
-        """All further matches end then or later; None when nothing is known."""
+        """The output watermark, or None if nothing is known."""
         if self.time is None or self.is_absence or self.immediate:
             context = self.query.situation.context
-            if self._remembers_keys and isinstance(context, Windows) and self.time is not None and self.memory.untold():
+            if (
+                self._remembers_keys
+                and isinstance(context, Windows)
+                and self.time is not None
+                and self.memory.has_unreported()
+            ):
                 return (self.time - context.length) // context.step * context.step + context.length
             return None if self.is_absence and isinstance(context, Whole) else self.time
         return min(self.time, self.memory.oldest()[0])
 
     @property
-    def looked(self) -> int:
-        """How many events its searches have looked at."""
+    def visited(self) -> int:
+        """The number of events that the searches visited."""
         return int(self.memory.m[participants.LOOKED])
 
     def key_members(self, keys: Int64s) -> Int64s:
-        """An event with the values of each key."""
+        """Return an event with the values of each key, or -1."""
         found: Int64s = self._key_members[keys] if len(self._key_members) else np.full(len(keys), -1, np.int64)
         return found
 
     def key_hashes(self, keys: Int64s) -> npt.NDArray[np.uint64]:
-        """A hash of each key, the same in every process; 0 where partitions are not divided by a key."""
+        """Return a hash of each key that is the same in every process, or 0 without a key."""
         return np.zeros(len(keys), np.uint64) if self._key is None else self._key.coder.hashes(keys)
 
     def _drive(self, arriving: Int64s, counting: bool) -> Iterator[Int64s]:
-        """Run the kernel over events; while counting, sets have no members."""
+        """Run the kernel over events and yield sets; while only counting, sets have no members."""
         memory, store = self.memory, self.members.store
         memory.m[participants.ARRIVED] = 0
         facts = store.facts()
-        only_count = counting and self._keeps is None
+        only_count = counting and self._residual is None
         while True:
             status = select.advance_situation(
                 memory.m, facts.room, facts.machine, arriving, self._out, only_count, INTERRUPT_CHECK_EVERY
@@ -147,7 +152,7 @@ class Stage:
             found, memory.m[participants.FOUND] = int(memory.m[participants.FOUND]), 0
             if found:
                 sets = self._out[: 0 if only_count else found * self._width].reshape(found, -1)
-                yield sets if self._keeps is None else sets[self._keeps(self.members, sets)]
+                yield sets if self._residual is None else sets[self._residual(self.members, sets)]
             if status == found_sets.DONE:
                 return
             if status == found_sets.GROW:
@@ -156,11 +161,11 @@ class Stage:
                 memory.grow_seen(memory.oldest()[1] if not self.immediate else 0)
 
     def _prepared(self, batch: EventBatch, time: int, kind: int) -> Int64s:
-        """The events that matter, and after them time that has passed."""
+        """Encode the relevant events for the kernel, followed by a time up to which all is known."""
         if not len(batch):
             return np.array([-1, 0, time, time, kind, -1, -1, -1], np.int64)
         classes = self._classifier.letters(batch)[0]
-        self._learn()
+        self._add_classes()
         if self._ends is not None:
             classes = 2 * classes + self._ends(batch)
         kinds, fills = self._kinds[classes], self._fills[classes]
@@ -180,15 +185,15 @@ class Stage:
         events[:, partitions.OF_KIND], events[:, partitions.PLACED] = kinds[chosen], batch.positions[chosen]
         events[:, partitions.FROM] = (batch.positions if batch.origins is None else batch.origins)[chosen]
         if self.is_absence:
-            self._know_keys(batch, chosen, events[:, partitions.OF_KEY])
+            self._add_key_members(batch, chosen, events[:, partitions.OF_KEY])
         else:
             inside = np.flatnonzero(fills[chosen])
             first = self.members.add(batch, chosen[inside])
             events[inside, partitions.NUMBERED] = np.arange(first, first + len(inside))
         return arriving.ravel()
 
-    def _learn(self) -> None:
-        """Make classes of letters that are new."""
+    def _add_classes(self) -> None:
+        """Add classes for new letters."""
         known, count = len(self._fills) // (1 if self._ends is None else 2), self._classifier.letter_count(0)
         if known == count:
             return
@@ -196,21 +201,21 @@ class Stage:
             truths = self._classifier.truths(0, letter)
             if self._ends is not None:
                 without = list(truths)
-                without[2 * self.query.situation.shared - 1] = False  # it exists in the slot, and does not fill it
+                without[2 * self.query.situation.shared - 1] = False  # it exists in the slot, but does not fill it
                 self._add_class(without)
             self._add_class(truths)
         self.memory.place_blocks(self.tables.class_blocks())
 
     def _add_class(self, truths: Sequence[bool]) -> None:
-        """Make a class of events, by the truth of what slots and boundaries ask for."""
+        """Add a class of events, given which slots and boundaries they satisfy."""
         slots = 2 * self.tables.count
         fills = self.tables.add_class(truths[:slots])
         bits = (partitions.OPENS, partitions.CLOSES)
         kind = sum(bit for bit, truth in zip(bits, truths[slots:], strict=False) if truth)
         self._fills, self._kinds = np.append(self._fills, fills), np.append(self._kinds, np.int64(kind))
 
-    def _know_keys(self, batch: EventBatch, chosen: Int64s, keys: Int64s) -> None:
-        """Keep an event of each new key, when its values are shown."""
+    def _add_key_members(self, batch: EventBatch, chosen: Int64s, keys: Int64s) -> None:
+        """Store an event of each new key if its values are shown."""
         if self._key is None or not self.members.store.columns:
             return
         more = max(self._key.capacity - len(self._key_members), 0)
@@ -218,12 +223,12 @@ class Stage:
         if len(keys) and self._key_members[keys].min() < 0:
             new, rows = np.unique(keys, return_index=True)
             rows, new = rows[self._key_members[new] < 0], new[self._key_members[new] < 0]
-            order = np.argsort(rows)  # members stand as events came, and keys that took the place of others may not
+            order = np.argsort(rows)  # members are in the order of events, while slots of keys are reused in any order
             rows, new = rows[order], new[order]
             first = self.members.add(batch, chosen[rows])
             self._key_members[new] = np.arange(first, first + len(rows))
 
-    # -- what is kept ---------------------------------------------------------------------------
+    # -- stored events ---------------------------------------------------------------------------
 
     def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
         """See `KeyUser`."""
@@ -231,7 +236,7 @@ class Stage:
         live: npt.NDArray[np.bool_] = keys[:, partitions.OPEN_PARTS] > 0
         context = self.query.situation.context
         if isinstance(context, Forgetting) and self.time is not None:
-            # Until no event can come that goes on with what is known.
+            # Keys stay alive until no event can continue their known windows.
             last = self.memory.known_until()[: len(keys)] // context.step * context.step  # start of a window
             known = last >= self.time - context.length - self.longest
             live |= (keys[:, partitions.NEXT_NUMBER] != participants.NEVER) & known
@@ -247,9 +252,7 @@ class Stage:
             keys[slots[slots < len(keys)], partitions.NEXT_NUMBER] = participants.NEVER
 
     def drop_oldest(self, limit: int) -> int:
-        """Evict the older half of the events from partitions that take more than half of `limit` bytes; return how
-        many.
-        """
+        """Evict the older half of the events if partitions take more than half of `limit` bytes; return how many."""
         ends = self.memory.entry_ends()
         each = int(self.memory.m[participants.ENTRY_SIZE]) * ends.itemsize + self.members.bytes_of_each
         if 2 * len(ends) * each <= limit:
@@ -261,7 +264,7 @@ class Stage:
         return int((ends < floor).sum())
 
     def _sweep(self) -> None:
-        """Forget events that are in no partition, when there are many."""
+        """Release events that are in no partition when there are many."""
         if len(self.members) > self._sweep_at:
             live = self.memory.events_in_use(len(self.members)) > 0
             known = self._key_members >= 0
@@ -274,15 +277,15 @@ class Stage:
     # -- state ----------------------------------------------------------------------------------
 
     def small(self) -> dict[str, bytes]:
-        """What is small, as pages."""
+        """Return the small parts of the state as pages."""
         return {"time": json.dumps(self.time).encode(), **self.members.texts()}
 
     def arrays(self) -> dict[str, Int64s]:
-        """All else."""
+        """Return the other parts of the state as arrays."""
         return {"memory": self.memory.used(), "key_members": self._key_members, **self.members.arrays()}
 
     def load(self, saved: Mapping[str, bytes]) -> None:
-        """Go on from pages."""
+        """Restore the state from pages."""
         pages = Pages(saved)
         self.time = json.loads(saved["time"])
         self.memory.load(pages.numbers("memory"))
@@ -291,7 +294,7 @@ class Stage:
 
 
 def _boundaries(query: SituationQuery) -> list[Predicate]:
-    """What opens and closes partitions."""
+    """Return the predicates of the events that open and close partitions."""
     match query.situation.context:
         case FromUntil(opener=opener, closer=closer):
             return [IsType(opener), IsType(closer)]

@@ -1,4 +1,4 @@
-"""A situation as tables for its kernel (see `partitions` and `select` of `weft.kernels.situations`)."""
+"""Compile a situation to tables for its kernel (see `partitions` and `select` of `weft.kernels.situations`)."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _SCRATCH = (p.CURRENT, p.SOME, p.HOLDS_NEW, p.BOUND, p.HELD, p.LOW, p.HIGH, p.WA
 
 
 class _Bound(Terms):
-    """The slots of a situation are slots of the machine."""
+    """Bindings of conditions: the slots of a situation are slots of the machine."""
 
     def __init__(self, variables: Sequence[str], columns: Columns) -> None:
         self._variables = variables
         self._columns = columns
 
     def read(self, term: Expression) -> tuple[int, int] | None:
-        """The slot and column of an attribute, or None if it is something else."""
+        """Return the slot and column of an attribute, or of a call on one event, or None for other terms."""
         match term:
             case Attribute(name, variable):
                 return self._variables.index(variable or ""), self._columns.number(name)
@@ -72,7 +72,7 @@ class SituationTables:
     """The constant description of a situation for the kernel; classes of events are added as they occur."""
 
     def __init__(self, situation: Situation, search: SituationSearch, columns: Columns) -> None:
-        self.situation = situation  # as it was at first: see `slots`
+        self.situation = situation  # the original one: see `slots`
         self.count = len(situation.participants)
         context = situation.context
         self.forget = context.forget if isinstance(context, Forgetting) else None  # ticks
@@ -107,19 +107,19 @@ class SituationTables:
         }
 
     def slots(self, situation: Situation) -> list[int]:
-        """The slots of the situation, or of one that differs in what is worked out early only."""
+        """Return the slots of the situation, or of one that differs only in what is evaluated eagerly or shared."""
         return [part for slot in range(self.count) for part in self._slot(situation, slot)]
 
     def class_blocks(self) -> dict[int, list[int]]:
-        """The classes of events that have been met."""
+        """Return the tables of the classes of events so far."""
         return {p.CLASS_AT: self._class_at, p.CLASS_SLOTS: self._class_slots}
 
     def forget_classes(self) -> None:
-        """Begin again with classes: they are to be told apart in another way."""
+        """Remove all classes, since events are classified differently from now on."""
         self._class_at, self._class_slots = [0], []
 
     def add_class(self, truths: Sequence[bool]) -> bool:
-        """Add a class of events, by the truth of `exists` and `fills` of each slot; say whether it has a slot."""
+        """Add a class of events, by the truth of `exists` and `fills` of each slot; return whether it has a slot."""
         for slot in range(self.count):
             exists, fills = truths[2 * slot], truths[2 * slot + 1]
             override = self.situation.participants[slot].repeated is Repeated.OVERRIDE
@@ -133,12 +133,12 @@ class SituationTables:
         consumes = int(participant.consumption is Consumption.CONSUME)
         first, after = int(self._index_at[slot]), int(self._index_at[slot + 1])
         ends = [block.slots[-1] for block in self._search.blocks[: situation.split]]
-        # What ends a shared beginning is known without that.
+        # The ends of a shared prefix are known already.
         eager = 1 + ends.index(slot) if slot in ends and slot >= situation.shared else 0
         return _REPEATED[participant.repeated], consumes, first, after - first, eager
 
     def _steps(self) -> list[int]:
-        """All steps: by the slot that a new event takes, after those for no slot in particular."""
+        """Return all steps by the slot that a new event takes, after those for no slot in particular."""
         nothing = [0] * (self.count * kernel.STEPPED)
         table = [nothing] * (1 + self.count)
         for first, steps in self._search.ways.items():
@@ -177,7 +177,7 @@ class SituationTables:
         return row
 
     def _add_tests(self, step: SearchStep) -> tuple[int, int]:
-        """Add the quick tests; return the range of the code of the remaining ones."""
+        """Add the quick tests, and return the range of the code of the others."""
         slow: list[Predicate] = []
         for part in conjuncts(step.tests):
             sides = (part.left, part.right) if isinstance(part, Comparison) else ()
