@@ -22,13 +22,13 @@ from weft.kernels.row_patterns.tables import Int64s, UInt8s
 from weft.runtime.operators.row_patterns.ordering import EXACT, has_nan, largest_of
 
 LISTS = ("array_agg", "collect_list")
-_COUNTS = ("count_if", "approx_count_distinct")  # over nothing they are zero
+_COUNTS = ("count_if", "approx_count_distinct")  # zero over no rows
 _KINDS = {"sum": ADD_UP, "avg": ADD_UP, "mean": ADD_UP, "min": LEAST, "max": GREATEST}
 
 
 @dataclass
 class Spans:
-    """For each value: the rows from `low` up to `high` that it is of. `edges`: where the rows of each match begin."""
+    """The rows from `low` up to `high` that each value aggregates; `edges` are where the rows of each match begin."""
 
     low: Int64s
     high: Int64s
@@ -36,7 +36,7 @@ class Spans:
 
 
 def aggregated(node: RowAggregate, arguments: list[pa.Array], spans: Spans) -> pa.Array:
-    """The values of an aggregate."""
+    """Return the values of an aggregate."""
     name = node.function
     if name == "count" and not arguments:
         return pa.array(spans.high - spans.low)
@@ -60,14 +60,14 @@ def _valid(arguments: list[pa.Array]) -> UInt8s:
 
 
 def _before(valid: UInt8s, spans: Spans) -> Int64s:
-    """How many values that are there each span has."""
+    """Return the number of valid values in each span."""
     counts = np.zeros(len(valid) + 1, np.int64)
     np.cumsum(valid, out=counts[1:])
     return counts[spans.high] - counts[spans.low]
 
 
 def _without_repeats(arguments: list[pa.Array], spans: Spans) -> tuple[list[pa.Array], Spans]:
-    """The first occurrence of each value in its match."""
+    """Keep only the first occurrence of each value in its match."""
     codes = np.zeros(len(arguments[0]), np.int64)
     for argument in arguments:
         if pa.types.is_floating(argument.type):
@@ -95,7 +95,7 @@ def _lists(values: pa.Array, spans: Spans) -> pa.Array:
 
 
 def _folded(name: str, values: pa.Array, spans: Spans) -> pa.Array:
-    """Sums, averages and extremes of what has an order."""
+    """Return sums, averages and extremes of values with running aggregates."""
     kind = values.type
     if pa.types.is_decimal(kind) and name not in ("min", "max"):
         return _one_by_one(name, [values], spans)
@@ -123,7 +123,7 @@ def _folded(name: str, values: pa.Array, spans: Spans) -> pa.Array:
 
 
 def _exact_sums(name: str, values: pa.Array, spans: Spans) -> pa.Array:
-    """Sums or averages of integers whose sums may not fit into 64 bits."""
+    """Return sums or averages of integers whose sums may not fit into 64 bits."""
     found: list[Any] = []
     numbers = values.to_pylist()
     for low, high in zip(spans.low.tolist(), spans.high.tolist(), strict=True):
@@ -139,7 +139,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _last_of(kind: int, numbers: Any, valid: UInt8s, spans: Spans) -> pa.Array:
-    """The running aggregate at the end of each span; null over nothing."""
+    """Return the running aggregate at the end of each span, or null over no values."""
     out = np.zeros_like(numbers)
     running(kind, np.ascontiguousarray(numbers), valid, spans.edges, out)
     nothing = _before(valid, spans) == 0
@@ -148,7 +148,7 @@ def _last_of(kind: int, numbers: Any, valid: UInt8s, spans: Spans) -> pa.Array:
 
 
 def _extreme_of_any(name: str, values: pa.Array, spans: Spans) -> pa.Array:
-    """The least or greatest of texts, times, decimals: by their places in order."""
+    """Return the least or greatest of texts, times or decimals by their ranks."""
     encoded = values.dictionary_encode()
     by_value = pc.sort_indices(encoded.dictionary)
     ranks = np.zeros(max(1, len(by_value)), np.int64)

@@ -1,4 +1,4 @@
-"""Conditions that depend on the match so far as code for the kernel; what it cannot evaluate is left to be asked."""
+"""Compile conditions that depend on the match so far for the kernel; Python evaluates those it cannot represent."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _SUMS = {"+": (k.ADD, k.ADD_REALS), "-": (k.SUBTRACT, k.SUBTRACT_REALS), "*": (k
 _AGGREGATES = {"sum": k.ADD_UP, "avg": k.ADD_UP, "mean": k.ADD_UP, "min": k.LEAST, "max": k.GREATEST}
 
 
-class _NotHere(Exception):
-    """The kernel cannot evaluate this."""
+class _NotCompilable(Exception):
+    """Raised for an expression that the kernel cannot evaluate."""
 
 
 @dataclass
-class _Numbered:
-    """Things in the order in which they are first asked for."""
+class _Interned:
+    """Numbers for objects, in the order of their first use."""
 
     things: dict[object, int] = field(default_factory=dict)
 
@@ -55,15 +55,15 @@ class _Numbered:
 
 @dataclass
 class ConditionCompiler:
-    """Makes code of the conditions of one query over one layout."""
+    """Compiles the conditions of one query over one layout."""
 
     program: RowProgram
     scope: RowScope
     code: list[tuple[int, int, int]] = field(default_factory=list)
     reals: list[float] = field(default_factory=list)
-    sets: _Numbered = field(default_factory=_Numbered)
-    navigations: _Numbered = field(default_factory=_Numbered)
-    aggregates: _Numbered = field(default_factory=_Numbered)
+    sets: _Interned = field(default_factory=_Interned)
+    navigations: _Interned = field(default_factory=_Interned)
+    aggregates: _Interned = field(default_factory=_Interned)
     columns: list[pa.Array] = field(default_factory=list)
     real_columns: list[pa.Array] = field(default_factory=list)
     known: dict[RowExpression, tuple[Kind, int]] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class ConditionCompiler:
     _dictionary: pa.Array | None = None
 
     def compiled(self, conditions: RowConditions) -> k.ConditionCode:
-        """The code of all conditions."""
+        """Return the code of all conditions."""
         begins, asked = [0], []
         self._dictionary = self._all_texts(conditions)
         for name in self.program.variables:
@@ -79,7 +79,7 @@ class ConditionCompiler:
             try:
                 self._conjunction(conditions.others[name])
                 asked.append(0)
-            except _NotHere:
+            except _NotCompilable:
                 del self.code[kept:]
                 asked.append(1)
             begins.append(len(self.code))
@@ -98,10 +98,10 @@ class ConditionCompiler:
 
     def _truth(self, node: RowExpression) -> None:
         if self._value(node) not in (TRUTH, NOTHING):
-            raise _NotHere
+            raise _NotCompilable
 
     def _value(self, node: RowExpression) -> Kind:
-        """Add code that leaves a value; its kind."""
+        """Add code that pushes a value, and return its kind."""
         match node:
             case Constant():
                 return self._constant(constant(node))
@@ -114,7 +114,7 @@ class ConditionCompiler:
                 return INTEGER
             case RowCall(function, arguments):
                 return self._call(function, arguments)
-        raise _NotHere
+        raise _NotCompilable
 
     def _call(self, function: str, arguments: tuple[RowExpression, ...]) -> Kind:
         if function in _ORDERS:
@@ -148,21 +148,21 @@ class ConditionCompiler:
             return REAL
         if function == "%":
             if [self._value(part) for part in arguments] != [INTEGER, INTEGER]:
-                raise _NotHere
+                raise _NotCompilable
             self._emit(k.REMAINDER)
             return INTEGER
-        raise _NotHere
+        raise _NotCompilable
 
     def _real(self, part: RowExpression, kind: Kind) -> None:
-        """Make a float of the value on top, which is that of an expression."""
+        """Convert the value on the stack, of an expression `part`, to a float."""
         if kind == INTEGER:
             self._require_below(part, EXACT)
             self._emit(k.TO_REAL)
         elif kind not in (REAL, NOTHING):
-            raise _NotHere
+            raise _NotCompilable
 
     def _pair(self, left: RowExpression, right: RowExpression) -> Kind:
-        """Two values of one kind."""
+        """Add code that pushes two values of one kind, and return the kind."""
         one = self._value(left)
         between = len(self.code)
         two = self._value(right)
@@ -176,14 +176,14 @@ class ConditionCompiler:
         if isinstance(one, tuple) or isinstance(two, tuple):
             return self._scaled(one, two, between)
         if one != two and NOTHING not in (one, two):
-            raise _NotHere
+            raise _NotCompilable
         return two if one == NOTHING else one
 
     def _scaled(self, one: Kind, two: Kind, between: int) -> Kind:
-        """Two decimals, or a decimal and an integer, with one scale."""
+        """Bring two decimals, or a decimal and an integer, to one scale."""
         scales = [kind[1] if isinstance(kind, tuple) else 0 for kind in (one, two)]
         if any(kind != INTEGER and not isinstance(kind, tuple) for kind in (one, two)) or max(scales) > 9:
-            raise _NotHere
+            raise _NotCompilable
         scale = max(scales)
         self.code[between:between] = [(k.INTEGER, 10 ** (scale - scales[0]), 0), (k.MULTIPLY, 0, 0)]
         self.code += [(k.INTEGER, 10 ** (scale - scales[1]), 0), (k.MULTIPLY, 0, 0)]
@@ -203,22 +203,22 @@ class ConditionCompiler:
             return SPAN if one == two else TIME
         del self.code[kept:]
         if function == "*" and (isinstance(one, tuple) or isinstance(two, tuple)):
-            raise _NotHere
+            raise _NotCompilable
         kind = self._pair(left, right)
         if kind not in (INTEGER, REAL) and not isinstance(kind, tuple):
-            raise _NotHere
+            raise _NotCompilable
         if kind != REAL:
             self._require_below(RowCall(function, (left, right)), 2**63 - 1)
         self._emit(_SUMS[function][kind == REAL])
         return kind
 
     def _require_below(self, part: RowExpression, most: int) -> None:
-        """Leave out what the kernel would get wrong: integers that may be larger."""
+        """Reject integers that may exceed a limit, as the kernel would compute them wrongly."""
         if self._bound(part) > most:
-            raise _NotHere
+            raise _NotCompilable
 
     def _bound(self, node: RowExpression) -> int:
-        """No value of an expression over integers is larger; columns must be known."""
+        """Return an upper bound of the values of an expression over integers, whose columns must be known."""
         match node:
             case Constant():
                 value = constant(node).as_py()
@@ -241,7 +241,7 @@ class ConditionCompiler:
         kind, column = self.known.get(argument, (NOTHING, 0))
         return largest_of(self.columns[column]) if kind == INTEGER else 0
 
-    # ------------------------------------------------------------ what is read
+    # ------------------------------------------------------------ operands
 
     def _constant(self, value: pa.Scalar) -> Kind:
         if not value.is_valid:
@@ -257,7 +257,7 @@ class ConditionCompiler:
 
     def _at(self, node: At) -> Kind:
         if node.final:
-            raise _NotHere
+            raise _NotCompilable
         place = self.navigations((self.sets(node.variables), node.first, node.offset, node.shift))
         if isinstance(node.argument, RowLabel):
             self._emit(k.LABEL, 0, place)
@@ -267,14 +267,14 @@ class ConditionCompiler:
         return kind
 
     def _column(self, argument: RowExpression) -> tuple[Kind, int]:
-        """A column with the values of an expression for each row."""
+        """Return the kind and number of a column with the values of an expression for each row."""
         if any(isinstance(node, RowLabel | MatchNumber) for node in argument.walk()):
-            raise _NotHere
+            raise _NotCompilable
         if argument not in self.known:
             values = broadcast(evaluate(argument, self.scope), self.scope.size)
             if pa.types.is_floating(values.type):
                 if has_nan(values):
-                    raise _NotHere
+                    raise _NotCompilable
                 self.known[argument] = REAL, len(self.real_columns)
                 self.real_columns.append(values.cast(pa.float64()))
             else:
@@ -284,7 +284,7 @@ class ConditionCompiler:
         return self.known[argument]
 
     def _as_numbers(self, values: pa.Array) -> tuple[Kind, pa.Array]:
-        """Values as integers that compare and add up as they do."""
+        """Convert values to integers that compare and add up in the same way."""
         kind = values.type
         if pa.types.is_integer(kind):
             return INTEGER, values.cast(pa.int64())
@@ -298,10 +298,10 @@ class ConditionCompiler:
             return TEXT, pc.index_in(values, self._dictionary).cast(pa.int64())
         if pa.types.is_decimal(kind) and kind.precision <= 18:
             return ("decimal", kind.scale), _unscaled(values)
-        raise _NotHere
+        raise _NotCompilable
 
     def _all_texts(self, conditions: RowConditions) -> pa.Array:
-        """All texts that conditions compare, in order, so that their places compare as they do."""
+        """Return all texts that conditions compare, sorted, so that their places compare as the texts do."""
         found = [pa.array(self.program.variables, pa.string())]
         for part in (part for parts in conditions.others.values() for part in parts):
             for node in part.walk():
@@ -323,7 +323,7 @@ class ConditionCompiler:
 
     def _aggregate(self, node: RowAggregate) -> Kind:
         if node.distinct or node.final or len(node.arguments) > 1:
-            raise _NotHere
+            raise _NotCompilable
         of = self.sets(node.variables)
         if node.function == "count":
             if not node.arguments:
@@ -333,12 +333,12 @@ class ConditionCompiler:
             self._emit(k.COUNT, self.aggregates((k.COUNT_VALUES, column, kind == REAL, of)))
             return INTEGER
         if node.function not in _AGGREGATES or not node.arguments:
-            raise _NotHere
+            raise _NotCompilable
         kind, column = self._column(node.arguments[0])
         place = self.aggregates((_AGGREGATES[node.function], column, kind == REAL, of))
         adds_decimals = node.function == "sum" and isinstance(kind, tuple)
         if node.function in ("sum", "avg", "mean") and kind not in (INTEGER, REAL) and not adds_decimals:
-            raise _NotHere
+            raise _NotCompilable
         if node.function == "sum":
             self._require_below(node, 2**63 - 1)
         self._emit(k.REAL_SUM if kind == REAL else k.SUM, place)
@@ -346,7 +346,7 @@ class ConditionCompiler:
             self._real(RowAggregate("sum", node.arguments), kind)
             self._emit(k.COUNT, place)
             self._emit(k.TO_REAL)
-            self._emit(k.DIVIDE_REALS)  # over nothing the sum is missing, so nothing is divided
+            self._emit(k.DIVIDE_REALS)  # over no rows the sum is missing, and so is the quotient
             return REAL
         return kind
 
@@ -379,7 +379,7 @@ class ConditionCompiler:
 
 
 def _unscaled(values: pa.Array) -> pa.Array:
-    """Decimals of at most 18 digits as integers: the lower halves of their words."""
+    """Convert decimals of at most 18 digits to integers: the lower halves of their words."""
     if not pa.types.is_decimal128(values.type):
         values = values.cast(pa.decimal128(values.type.precision, values.type.scale))
     words = np.frombuffer(values.buffers()[1], np.int64)[2 * values.offset :: 2][: len(values)]

@@ -1,4 +1,4 @@
-"""Scalar functions that are evaluated value by value: lists, patterns of texts, decimals."""
+"""Scalar functions that are evaluated value by value: on lists, patterns of texts, decimals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def call(function: str, arguments: list[Value]) -> Value:
 
 
 def each(evaluate: Callable[..., Any], arguments: list[Value], kind: pa.DataType | None, *, is_strict: bool) -> Value:
-    """The results of a Python function, row by row; a scalar if all arguments are."""
+    """Call a Python function row by row; the result is a scalar if all arguments are."""
     sizes = [len(argument) for argument in arguments if not isinstance(argument, pa.Scalar)]
     count = sizes[0] if sizes else 1
     lists = [
@@ -138,7 +138,7 @@ def _list_type(*kinds: pa.DataType) -> pa.DataType:
 
 
 def _map(*items: Any) -> list[tuple[Any, Any]]:
-    """A map of keys and values by turns, or of a list of keys and one of values."""
+    """Build a map from alternating keys and values, or from a list of keys and a list of values."""
     if len(items) == 2 and isinstance(items[0], list):
         return list(zip(*items, strict=True))
     return list(zip(items[::2], items[1::2], strict=True))

@@ -16,16 +16,17 @@ from weft.runtime.operators.row_patterns.output import result_table
 
 
 def matcher_of(query: RowPattern, max_steps: int = MOST_STEPS) -> RowMatcher:
-    """Compile a query."""
+    """Compile a query to a matcher."""
     return RowMatcher(query, compile_regex(query.pattern, query.variables), conditions_of(query), max_steps)
 
 
 def match_rows(table: pa.Table, query: RowPattern, *, max_steps: int = MOST_STEPS, by_others: bool = False) -> pa.Table:
     """Return the rows of a MATCH_RECOGNIZE clause over a table.
 
-    Rows that tie in ORDER BY stay in the order of the table; without ORDER BY that is the order, with a warning.
-    `by_others`: rows that tie are ordered by their other columns instead. `max_steps`: how many steps one attempt may
-    take where conditions depend on the match so far.
+    Rows that tie in ORDER BY stay in the order of the table; without ORDER BY all do, with a warning. With `by_others`,
+    rows that tie are ordered by their other columns instead. `max_steps` limits the steps of one attempt where
+    conditions
+    depend on the match so far.
     """
     if not query.order:
         warnings.warn(
@@ -35,7 +36,7 @@ def match_rows(table: pa.Table, query: RowPattern, *, max_steps: int = MOST_STEP
 
 
 def match_sorted(table: pa.Table, query: RowPattern, *, max_steps: int = MOST_STEPS) -> tuple[pa.Table, int]:
-    """Return the same for rows in any order, whose ties are ordered by their other columns, and how many tie."""
+    """Return the same for rows in any order, and the number of ties, which are ordered by their other columns."""
     layout = laid_out(table, query, by_others=True)
     return _matched(layout, query, max_steps), layout.ties
 

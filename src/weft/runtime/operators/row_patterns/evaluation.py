@@ -1,4 +1,4 @@
-"""Expressions over many rows or matches at a time: a scope says what fields, labels and navigations are."""
+"""Evaluate expressions for many rows or matches at once; a scope provides fields, labels and navigations."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from weft.runtime.operators.row_patterns import scalars
 from weft.runtime.operators.row_patterns.layout import RowLayout
 from weft.runtime.operators.row_patterns.sql_types import Value, cast, constant, type_named
 
-Elsewhere = Callable[[str, list[Value]], Value]  # a function that weft does not know, evaluated by another engine
+Elsewhere = Callable[[str, list[Value]], Value]  # evaluates a function that weft does not have with another engine
 
 
 class Scope(Protocol):
-    """What an expression is evaluated for: some rows, or some matches."""
+    """The rows or matches that an expression is evaluated for."""
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """The number of values."""
 
     def field(self, name: str) -> pa.Array:
         """Return a column of the current rows."""
@@ -44,17 +44,17 @@ class Scope(Protocol):
         """Return the variables of the current rows."""
 
     def number(self) -> pa.Array:
-        """The numbers of the matches."""
+        """Return the numbers of the matches."""
 
     def at(self, node: At) -> pa.Array:
-        """The values of a navigation."""
+        """Return the values of a navigation."""
 
     def aggregate(self, node: RowAggregate) -> pa.Array:
-        """The values of an aggregate."""
+        """Return the values of an aggregate."""
 
 
 def evaluate(expression: RowExpression, scope: Scope) -> Value:
-    """The values of an expression: an array, or a scalar if they are all the same."""
+    """Evaluate an expression to an array, or to a scalar if all values are the same."""
     match expression:
         case Constant():
             return constant(expression)
@@ -84,7 +84,7 @@ def _called(function: str, arguments: list[Value], size: int) -> Value:
 
 
 def called_elsewhere(function: str, arguments: list[Value], size: int) -> Value:
-    """Call a function of DuckDB's, if it is installed."""
+    """Call a function of DuckDB if it is installed, else raise an InputError."""
     try:
         import duckdb
     except ImportError:
@@ -104,14 +104,14 @@ def called_elsewhere(function: str, arguments: list[Value], size: int) -> Value:
 
 
 def broadcast(value: Value, size: int) -> pa.Array:
-    """A value as an array."""
+    """Convert a value to an array of `size` items."""
     if not isinstance(value, pa.Scalar):
         return value
     return pa.nulls(size, value.type) if not value.is_valid else pa.repeat(value, size)
 
 
 def _chosen(expression: Choose, scope: Scope) -> Value:
-    """CASE. Branches are evaluated for all rows, so an error in one is an error of the query."""
+    """Evaluate CASE. Branches are evaluated for all rows, so an error in one is an error of the query."""
     values = [evaluate(branch.value, scope) for branch in expression.branches]
     *values, found = scalars.alike([*values, evaluate(expression.otherwise, scope)])
     for branch, value in zip(reversed(expression.branches), reversed(values), strict=True):
@@ -134,21 +134,21 @@ class RowScope:
         return len(self._layout)
 
     def field(self, name: str) -> pa.Array:
-        """A column."""
+        """Return a column."""
         return self._layout.column(name)
 
     def label(self) -> pa.Array:
-        """Refused: rows have labels in matches only."""
+        """Raise an InputError, since rows have labels only in matches."""
         raise InputError("CLASSIFIER has no value outside a match")
 
     number = label
 
     def aggregate(self, node: RowAggregate) -> pa.Array:
-        """Refused: rows alone have no aggregates."""
+        """Raise an InputError, since rows have aggregates only in matches."""
         raise InputError(f"{node.function.upper()} has no value outside a match")
 
     def at(self, node: At) -> pa.Array:
-        """The values of the rows a fixed distance away, inside the partition."""
+        """Return the values of the rows at a fixed distance in the same partition."""
         if node not in self._shifted:
             here = broadcast(evaluate(node.argument, self), self.size)
             self._shifted[node] = here if node.shift == 0 else self._moved(here, node.shift)
@@ -162,7 +162,7 @@ class RowScope:
         return pc.if_else(pa.array(self._outside(shift)), pa.scalar(None, values.type), pa.concat_arrays(parts))
 
     def _outside(self, shift: int) -> npt.NDArray[np.bool_]:
-        """Rows for which that row is in another partition."""
+        """Return a mask of the rows whose shifted row is in another partition."""
         if shift not in self._crossing:
             outside = np.zeros(self.size, np.bool_)
             for k in range(abs(shift)):

@@ -1,4 +1,4 @@
-"""Row patterns over rows that come in pieces: a match is emitted once no preferred one is possible.
+"""Row patterns over rows that arrive in pieces: a match is emitted once no preferred one is possible.
 
 State of a key: the rows from the oldest undecided attempt on (and as many before as PREV reads), where the next
 attempt starts, and the number of matches so far.
@@ -20,40 +20,40 @@ from weft.runtime.operators.row_patterns.matches import FoundMatches
 from weft.runtime.operators.row_patterns.matching import Attempts, RowMatcher
 from weft.runtime.operators.row_patterns.output import result_table
 
-# Columns of the state of keys, besides the partition columns: the next attempt and the end of what matches cover,
-# counted from the first row that is kept; the matches so far; whether rows before the first were dropped.
+# Columns of the state of keys, besides the partition columns: the next attempt and the end of the last match,
+# counted from the first stored row; the matches so far; whether rows before the first were removed.
 ATTEMPT, COVERED, NUMBER, DROPPED = "__weft_attempt", "__weft_covered", "__weft_number", "__weft_dropped"
 _FACTS = (ATTEMPT, COVERED, NUMBER, DROPPED)
-BEFORE_ALL = -(2**62)  # a watermark that has passed nothing
+BEFORE_ALL = -(2**62)  # the initial watermark
 
 
 @dataclass
 class IncrementalMatcher:
-    """One query over a growing input."""
+    """State of one query over a growing input."""
 
     query: RowPattern
     matcher: RowMatcher
-    rows: pa.Table  # that are kept, by key and order
+    rows: pa.Table  # stored rows, by key and order
     keys: pa.Table  # the state of each key
-    waiting: pa.Table  # rows that the watermark has not passed
+    waiting: pa.Table  # rows after the watermark
     watermark: int = BEFORE_ALL
 
     @classmethod
     def begun(cls, query: RowPattern, matcher: RowMatcher, schema: pa.Schema) -> IncrementalMatcher:
-        """Nothing came yet."""
+        """Return a matcher without rows."""
         facts = [pa.field(name, pa.int64()) for name in _FACTS]
         keys = pa.schema([*(schema.field(name) for name in query.partition), *facts])
         return cls(query, matcher, schema.empty_table(), keys.empty_table(), schema.empty_table())
 
     def add(self, rows: pa.Table) -> int:
-        """Take rows in any order; those that the watermark passed are too late. How many these are."""
+        """Add rows in any order, and return how many are too late, as the watermark passed them."""
         times = self._times(rows)
         on_time = times >= self.watermark
         self.waiting = pa.concat_tables([self.waiting, rows.filter(pa.array(on_time))])
         return int(np.count_nonzero(~on_time))
 
     def advance(self, watermark: int) -> pa.Table | None:
-        """See the rows before the watermark (microseconds); the rows of matches that are decided, None for none."""
+        """Process the rows before the watermark (microseconds); return the rows of final matches, or None."""
         if watermark <= self.watermark:
             return None
         self.watermark = watermark
@@ -66,7 +66,7 @@ class IncrementalMatcher:
 
     @property
     def due(self) -> int | None:
-        """The time that must pass for something to happen."""
+        """The watermark at which `advance` has something to do, or None."""
         times = self._times(self.waiting)
         found = [int(times.min())] if len(times) else []
         if self.query.within is not None and self.rows.num_rows:
@@ -97,7 +97,7 @@ class IncrementalMatcher:
         return output
 
     def _facts_of(self, layout: RowLayout) -> dict[str, t.Int64s]:
-        """The state of each partition's key; of new keys, a new one. Others stay as they are."""
+        """Return the state of each partition's key, or the initial state of new keys; other keys are kept aside."""
         names = self.query.partition
         own = pa.table([*self._key_columns(layout), pa.nulls(len(layout.begins))], [*names, NUMBER])
         stored = self.keys.select([*names, NUMBER]).set_column(len(names), NUMBER, pa.nulls(len(self.keys)))
@@ -117,7 +117,7 @@ class IncrementalMatcher:
         return [layout.taken(name, layout.begins) for name in self.query.partition]
 
     def _keep(self, layout: RowLayout, words: t.Int64s, covered: t.Int64s, dropped: t.Int64s, before: int) -> None:
-        """Keep the rows that attempts to come read, and the state of all keys."""
+        """Store the rows that later attempts read, and the state of all keys."""
         attempts = words[:, t.ATTEMPT]
         kept = np.maximum(layout.begins, attempts - before)
         sizes = layout.ends - kept
@@ -136,7 +136,7 @@ class IncrementalMatcher:
 
 
 def _covered(found: FoundMatches, before: t.Int64s) -> t.Int64s:
-    """Up to which row matches cover each partition now."""
+    """Return the row up to which matches cover each partition."""
     covered = before.copy()
     np.maximum.at(covered, found.facts[:, t.OF], np.where(found.sizes > 0, found.starts + found.sizes, 0))
     return covered

@@ -1,4 +1,4 @@
-"""Rows by partition and order: where each partition begins, and a permutation if the input is not in order."""
+"""Rows by partition and order: where each partition begins, and a permutation if the input is not sorted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIGIT = 16  # bits that NumPy sorts by radix
 
 @dataclass
 class RowLayout:
-    """The rows of a table, sorted by partition and order. Columns are sorted when they are asked for."""
+    """The rows of a table, sorted by partition and order. Columns are sorted on first access."""
 
     table: pa.Table
     order: Int64s | None  # None: the table is sorted
@@ -32,20 +32,20 @@ class RowLayout:
         return int(self.table.num_rows)
 
     def column(self, name: str) -> pa.Array:
-        """A column in sorted order, as one array of a plain type."""
+        """Return a column in sorted order, as one array of a plain type."""
         if name not in self._columns:
             found = plain(self.table.column(name))
             self._columns[name] = found if self.order is None else found.take(pa.array(self.order))
         return self._columns[name]
 
     def taken(self, name: str, rows: Int64s) -> pa.ChunkedArray:
-        """The values of a column at some of the sorted rows, in the type of the input."""
+        """Return the values of a column at some of the sorted rows, in the type of the input."""
         places = rows if self.order is None else self.order[rows]
         return self.table.column(name).take(pa.array(places))
 
 
 def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column as one array, without dictionaries and other forms of the same values."""
+    """Convert a column to one array, without dictionaries and other encodings of the same values."""
     found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(found.type):
         found = found.dictionary_decode()
@@ -55,9 +55,9 @@ def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def laid_out(table: pa.Table, query: RowPattern, *, by_others: bool = False) -> RowLayout:
-    """Put the rows of a table in the order that a query asks for; rows that tie stay as they are.
+    """Sort the rows of a table by partition and order of a query; rows that tie keep their order.
 
-    `by_others`: rows that tie are ordered by their other columns, so that the order of the table does not matter.
+    With `by_others`, rows that tie are ordered by their other columns, so that the order of the table does not matter.
     """
     for name in (*query.partition, *(key.column for key in query.order)):
         if name not in table.column_names:
@@ -84,7 +84,7 @@ def _arranged(keys: list[Int64s], order: Int64s | None) -> list[Int64s]:
 
 
 def _ties(arranged: list[Int64s]) -> int:
-    """How many rows equal the row before them in partition and order."""
+    """Return how many rows equal the row before them in partition and order."""
     same = arranged[0][1:] == arranged[0][:-1]
     for key in arranged[1:]:
         same &= key[1:] == key[:-1]
@@ -92,7 +92,7 @@ def _ties(arranged: list[Int64s]) -> int:
 
 
 def _other_keys(table: pa.Table, query: RowPattern) -> list[Int64s]:
-    """The columns that neither partition nor order names, as keys; those without an order are left out."""
+    """Return the columns that neither partition nor order names as sort keys, without types that have no order."""
     named = {*query.partition, *(key.column for key in query.order)}
     found = []
     for name in table.column_names:
@@ -103,7 +103,7 @@ def _other_keys(table: pa.Table, query: RowPattern) -> list[Int64s]:
 
 
 def partition_codes(table: pa.Table, names: tuple[str, ...]) -> Int64s:
-    """A number for each row: that of its partition. Nulls are equal."""
+    """Return the number of each row's partition. Nulls are equal."""
     codes = np.zeros(table.num_rows, np.int64)
     for name in names:
         encoded = pc.dictionary_encode(plain(table.column(name)), null_encoding="encode")
@@ -134,7 +134,7 @@ def _is_ordered(arranged: list[Int64s]) -> bool:
 
 
 def stable_order(keys: list[Int64s]) -> Int64s:
-    """The permutation that sorts by keys that are not negative, the first one most."""
+    """Return the stable permutation that sorts by non-negative keys, the first being the most significant."""
     order: Int64s | None = None
     for key in reversed(keys):
         most, shift = int(key.max(initial=0)), 0
@@ -149,7 +149,7 @@ def stable_order(keys: list[Int64s]) -> Int64s:
 
 
 def _sortable(values: pa.Array, key: OrderKey) -> Int64s:
-    """Numbers that are not negative, in the order of the values; nulls are where the key says."""
+    """Map values to non-negative numbers in their order; nulls are where the key says."""
     numbers, absent = _ranked(values), np.asarray(values.is_null())
     here = numbers[~absent]
     if not len(here):
@@ -167,7 +167,7 @@ def _sortable(values: pa.Array, key: OrderKey) -> Int64s:
 
 
 def _ranked(values: pa.Array) -> Int64s:
-    """Numbers in the order of the values."""
+    """Map values to numbers in their order."""
     kind = values.type
     if pa.types.is_floating(kind):
         return float_ranks(values)

@@ -1,4 +1,4 @@
-"""Matches as flat arrays, and expressions over them: navigation and aggregates for all matches at once."""
+"""Matches as flat arrays, and evaluation of expressions over them, for all matches at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass
 class FoundMatches:
-    """Matches with the states of their rows, one match after the other."""
+    """Matches with the states of their rows, in flat arrays."""
 
     layout: RowLayout
     program: RowProgram
@@ -80,7 +80,7 @@ class FoundMatches:
         return pa.array(self.program.variables, pa.string())
 
     def mapped(self, variables: tuple[str, ...] | None) -> tuple[Int64s, Int64s]:
-        """The matched rows of some variables, and how many of them are before each matched row."""
+        """Return the matched rows of some variables, and how many of them precede each matched row."""
         if variables not in self._members:
             chosen = np.array([variables is None or name in variables for name in self.program.variables])
             flags = chosen[self.variable_of[self.states]]
@@ -90,14 +90,14 @@ class FoundMatches:
         return self._members[variables]
 
     def bounds(self) -> tuple[Int64s, Int64s]:
-        """First and last row of the partition of each match."""
+        """Return the first row, and the end, of the partition of each match."""
         of = self.facts[:, OF]
         return self.layout.begins[of], self.layout.ends[of]
 
 
 @dataclass
 class MatchScope:
-    """Matches, each seen up to one of its rows (`upto`, a matched row; before the first: none)."""
+    """Matches, each up to one of its rows (`upto`, a matched row; before the first for none)."""
 
     matches: FoundMatches
     owners: Int64s
@@ -109,7 +109,7 @@ class MatchScope:
         return len(self.owners)
 
     def number(self) -> pa.Array:
-        """The numbers of the matches."""
+        """Return the numbers of the matches."""
         return pa.array(self.matches.numbers[self.owners])
 
     def field(self, name: str) -> pa.Array:
@@ -121,13 +121,13 @@ class MatchScope:
         return self.at(At(RowLabel()))
 
     def at(self, node: At) -> pa.Array:
-        """The values of the rows that a navigation points at."""
+        """Return the values of the rows that a navigation refers to."""
         rows, here = self._pointed(node)
         inner = PointedScope(self.matches, self.owners, rows, here)
         return masked(broadcast(evaluate(node.argument, inner), self.size), here)
 
     def _pointed(self, node: At) -> tuple[Int64s, Mask]:
-        """The row that each navigation points at, and whether there is one."""
+        """Return the row that each navigation refers to, and whether it exists."""
         found = self.matches
         begin = found.places[self.owners]
         last = begin + found.sizes[self.owners] - 1 if node.final else self.upto
@@ -147,7 +147,7 @@ class MatchScope:
         return np.where(here, rows, 0), here
 
     def aggregate(self, node: RowAggregate) -> pa.Array:
-        """The values of an aggregate over the rows that are seen."""
+        """Return the values of an aggregate over the rows up to `upto`, or over all if it is final."""
         found = self.matches
         mapped, before = found.mapped(node.variables)
         begin = found.places[self.owners]
@@ -160,7 +160,7 @@ class MatchScope:
 
 @dataclass
 class PointedScope:
-    """One row for each value: that which a navigation points at, or one that is aggregated."""
+    """One row for each value: the row that a navigation refers to, or one that is aggregated."""
 
     matches: FoundMatches
     owners: Int64s
@@ -173,12 +173,12 @@ class PointedScope:
         return len(self.rows)
 
     def field(self, name: str) -> pa.Array:
-        """A column of these rows."""
+        """Return a column of these rows."""
         column = self.matches.layout.column(name)
         return column.take(pa.array(self.rows)) if len(column) else pa.nulls(self.size, column.type)
 
     def label(self) -> pa.Array:
-        """The labels of these rows; none for rows outside the match."""
+        """Return the labels of these rows, or null for rows outside the match."""
         found = self.matches
         inside = self.rows - found.starts[self.owners]
         here = (inside >= 0) & (inside < found.sizes[self.owners])
@@ -191,18 +191,18 @@ class PointedScope:
         return masked(found.labels.take(pa.array(variables)), here)
 
     def number(self) -> pa.Array:
-        """The numbers of the matches."""
+        """Return the numbers of the matches."""
         return pa.array(self.matches.numbers[self.owners])
 
     def at(self, node: At) -> pa.Array:
-        """A navigation inside another one: the parser makes none."""
+        """Raise a TypeError: the parser rejects a navigation inside another one."""
         raise TypeError(node)
 
     def aggregate(self, node: RowAggregate) -> pa.Array:
-        """An aggregate inside another one: the parser makes none."""
+        """Raise a TypeError: the parser rejects an aggregate inside another one."""
         raise TypeError(node)
 
 
 def masked(values: pa.Array, here: Mask) -> pa.Array:
-    """Values, null where there is none."""
+    """Replace values by null where the mask is false."""
     return values if here.all() else pc.if_else(pa.array(here), values, pa.scalar(None, values.type))

@@ -1,4 +1,4 @@
-"""The matches of a query in laid-out rows: letters, the backward pass, then the preferred match of each attempt."""
+"""Find the matches of a query in sorted rows: letters, the backward pass, then the preferred match of each attempt."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from weft.runtime.operators.row_patterns.sql_types import cast
 MOST_STEPS = 10_000_000  # of one attempt
 _SKIPS = {"past last": t.PAST_LAST, "next": t.NEXT_ROW, "first": t.TO_FIRST, "last": t.TO_LAST}
 _WORD = 64
-_BYTE = 8  # conditions that are put into letters at a time
-_ROOM = 1 << 16  # matches, and matched rows, that are found at a time, at least
+_BYTE = 8  # conditions by which letters are extended at a time
+_ROOM = 1 << 16  # least capacity of the buffers for matches and matched rows
 
 
 @dataclass
 class Attempts:
-    """Where each partition stands: its rows, the next attempt, the matches so far."""
+    """The progress of each partition: its rows, the next attempt, the matches so far."""
 
     partitions: t.Int64s
-    is_open: bool = False  # more rows may come
-    passed: int = -(2**62)  # the time that all rows to come have reached, in microseconds
+    is_open: bool = False  # more rows may arrive
+    passed: int = -(2**62)  # the watermark in microseconds
 
 
 def whole_partitions(layout: RowLayout) -> Attempts:
-    """Partitions that are complete, each from its first row on."""
+    """Return the initial progress of complete partitions."""
     words = np.zeros((len(layout.begins), t.PARTITION), np.int64)
     words[:, t.FIRST] = words[:, t.ATTEMPT] = layout.begins
     words[:, t.LAST] = words[:, t.SEEN] = layout.ends
@@ -51,7 +51,7 @@ def whole_partitions(layout: RowLayout) -> Attempts:
 
 @dataclass
 class Letters:
-    """What the row-local conditions say of each row, as one small number, and which states each number allows."""
+    """The truths of row-local conditions by row, as one small number, and the states that each number allows."""
 
     codes: t.Int32s
     takers: t.Int64s
@@ -83,7 +83,7 @@ class RowMatcher:
         )
 
     def find(self, layout: RowLayout, attempts: Attempts) -> tuple[FoundMatches, npt.NDArray[np.bool_]]:
-        """The matches, and the rows at which an attempt failed; attempts go on from where they end here."""
+        """Return the matches, and a mask of the rows where an attempt failed; update `attempts`."""
         scope = RowScope(layout)
         letters = self._letters(layout, scope)
         rows = self._rows(layout, letters, attempts)
@@ -101,7 +101,7 @@ class RowMatcher:
     # ------------------------------------------------------------ before matching
 
     def _letters(self, layout: RowLayout, scope: RowScope) -> Letters:
-        """Row-local conditions, each evaluated once for all rows."""
+        """Evaluate each row-local condition once for all rows, and encode the truths as letters."""
         names, parts = self.program.variables, self.conditions.local
         distinct = list(dict.fromkeys(part for name in names for part in parts[name]))
         codes, masks = np.zeros(len(layout), np.int64), [0]
@@ -116,7 +116,7 @@ class RowMatcher:
         return Letters(codes.astype(np.int32), _as_words(takers, self._tables.words))
 
     def _rows(self, layout: RowLayout, letters: Letters, attempts: Attempts) -> t.PartitionedRows:
-        """The backward pass, and what WITHIN needs."""
+        """Run the backward pass, and compute the limits of WITHIN."""
         program, tables = self.program, self._tables
         words, states = tables.words, program.states
         bits = 8 if words == 1 else 4
@@ -161,7 +161,7 @@ class RowMatcher:
     def _run(
         self, layout: RowLayout, scope: RowScope, rows: t.PartitionedRows, found: t.MatchedRows, longest: int
     ) -> tuple[t.Int64s, t.Int32s]:
-        """Run the kernel until all partitions are done; the matches and the states of their rows."""
+        """Run the kernel until all partitions are done; return the matches and the states of their rows."""
         facts: list[t.Int64s] = []
         states: list[t.Int32s] = []
         written, reason = 0, t.FULL
@@ -219,7 +219,7 @@ class RowMatcher:
     def _answer(
         self, layout: RowLayout, found: t.MatchedRows, room: condition_kernel.SearchRoom, partitions: t.Int64s
     ) -> None:
-        """Evaluate a condition of one row that the kernel could not."""
+        """Evaluate a condition on one row that the kernel could not evaluate."""
         cursor = found.cursor
         taken = int(cursor[t.DEPTH]) + 1
         part = int(cursor[t.PART])
@@ -232,7 +232,7 @@ class RowMatcher:
         cursor[t.ANSWER], cursor[t.PHASE] = int(holds), t.ANSWERED
 
     def _failure(self, reason: int, layout: RowLayout, found: t.MatchedRows, partitions: t.Int64s) -> InputError:
-        """What stopped the kernel, and where."""
+        """Return the error for the reason and the place at which the kernel stopped."""
         part = int(found.cursor[t.PART])
         start = int(found.cursor[t.START])
         number = int(partitions[part * t.PARTITION + t.NUMBER])
@@ -254,7 +254,7 @@ class RowMatcher:
         )
 
     def _place(self, layout: RowLayout, row: int) -> str:
-        """A row, as messages name it: by its partition and its place in it."""
+        """Describe a row for messages by its partition and its number in it."""
         part = int(np.searchsorted(layout.begins, row, side="right")) - 1
         names = self.query.partition
         values = ", ".join(f"{name} = {layout.column(name)[row].as_py()!r}" for name in names) or "the only partition"
@@ -286,13 +286,13 @@ def _with_conditions(
 
 
 def _as_words(sets: list[int], words: int) -> t.Int64s:
-    """Sets of states as words of 64 bits."""
+    """Encode sets of states as words of 64 bits."""
     raw = b"".join(found.to_bytes(words * 8, "little") for found in sets)
     return np.frombuffer(raw, np.int64).copy()
 
 
 def _leading_to(program: RowProgram, bits: int, words: int) -> t.Int64s:
-    """For every subset of each group of states: the states that lead to one of them."""
+    """Return the predecessors of every subset of each group of states."""
     before = [0] * (words * _WORD)
     for q in range(program.states):
         for target in program.transitions[q]:

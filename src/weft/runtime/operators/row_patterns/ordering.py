@@ -1,7 +1,7 @@
-"""Exact comparisons of numbers that Arrow's kernels compare otherwise: NaN, and integers beside floats.
+"""Exact comparisons of numbers where Arrow's kernels are inexact: NaN, and integers with floats.
 
-NaN equals itself and is the greatest number. An integer and a float compare by value, also where a float has no place
-for all digits of the integer.
+NaN equals itself and is the greatest number. An integer and a float compare by value, also where the float type cannot
+represent the integer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from weft.runtime.operators.row_patterns.sql_types import Value
 
 Int64s = npt.NDArray[np.int64]
-EXACT = 2**53  # up to here each integer is a float
+EXACT = 2**53  # all integers up to this are exact as floats
 _HOLDS: dict[str, Callable[[Any], Any]] = {
     "=": lambda signs: signs == 0,
     "<>": lambda signs: signs != 0,
@@ -29,7 +29,7 @@ _HOLDS: dict[str, Callable[[Any], Any]] = {
 
 
 def float_ranks(values: pa.Array) -> Int64s:
-    """Integers in the order of floats; those of nulls are arbitrary."""
+    """Map floats to integers in their order; those of nulls are arbitrary."""
     floats = values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 is 0.0
     bits: Int64s = floats.view(np.int64)
     ranks: Int64s = np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
@@ -38,7 +38,7 @@ def float_ranks(values: pa.Array) -> Int64s:
 
 
 def largest_of(values: Value) -> int:
-    """The largest absolute value of integers, 0 without any."""
+    """Return the largest absolute value of integers, or 0 without any."""
     if isinstance(values, pa.Scalar):
         return abs(int(values.as_py() or 0))
     found = pc.min_max(values)
@@ -46,13 +46,13 @@ def largest_of(values: Value) -> int:
 
 
 def has_nan(values: Value) -> bool:
-    """Whether a value among floats is NaN."""
+    """Whether any float is NaN."""
     found = pc.is_nan(values)
     return (found.as_py() if isinstance(found, pa.Scalar) else pc.any(found).as_py()) is True
 
 
 def needs_exactness(left: Value, right: Value) -> bool:
-    """Whether Arrow's comparison of two operands as floats is not what is meant."""
+    """Whether Arrow's comparison of two operands as floats would be wrong."""
     floats = [value for value in (left, right) if pa.types.is_floating(value.type)]
     wholes = [value for value in (left, right) if pa.types.is_integer(value.type)]
     if not floats or len(floats) + len(wholes) < 2:
@@ -61,7 +61,7 @@ def needs_exactness(left: Value, right: Value) -> bool:
 
 
 def compare_exactly(function: str, left: Value, right: Value) -> Value:
-    """The truths of a comparison of two operands, one of which is a float at least."""
+    """Compare two operands, at least one of which is a float."""
     alone = isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar)
     size = max(1 if isinstance(value, pa.Scalar) else len(value) for value in (left, right))
     one, other = (pa.array([value.as_py()] * size, value.type) if isinstance(value, pa.Scalar) else value
@@ -82,7 +82,7 @@ def _signs(one: Any, other: Any) -> Any:
 
 
 def _signs_of_mixed(wholes: pa.Array, floats: pa.Array) -> Any:
-    """-1, 0 or 1: how integers compare with floats."""
+    """Compare integers with floats: -1, 0 or 1."""
     left = wholes.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     right = floats.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
     above, below = ~(right < 2.0**63), right < -(2.0**63)  # NaN is above

@@ -1,4 +1,4 @@
-"""The result of a row pattern: one row per match, or the rows of matches, with measures as columns."""
+"""Build the result of a row pattern: one row per match, or the rows of matches, with measures as columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Mask = npt.NDArray[np.bool_]
 
 
 def result_table(query: RowPattern, found: FoundMatches, failed: Mask, covered: Int64s | None = None) -> pa.Table:
-    """The rows of the result, by partition, match and row.
+    """Return the rows of the result, by partition, match and row.
 
-    `covered`: up to which row earlier matches cover each partition.
+    `covered` is the row up to which earlier matches cover each partition.
     """
     if query.rows == "one":
         owners = np.arange(len(found))
@@ -40,7 +40,7 @@ def result_table(query: RowPattern, found: FoundMatches, failed: Mask, covered: 
 
 
 def _shown_rows(query: RowPattern, found: FoundMatches) -> tuple[Int64s, Int64s, Int64s]:
-    """Match, matched row and row of all rows that are shown; an empty match shows the row where it starts."""
+    """Return match, matched row and row of all shown rows; an empty match shows the row where it starts."""
     flat = np.flatnonzero(found.shown)
     owners, rows = found.owners[flat], found.rows[flat]
     if query.rows == "omit":
@@ -54,7 +54,7 @@ def _shown_rows(query: RowPattern, found: FoundMatches) -> tuple[Int64s, Int64s,
 
 
 def _unmatched(found: FoundMatches, failed: Mask, covered: Int64s | None) -> Int64s:
-    """Rows at which no match starts and that no match covers."""
+    """Return the rows at which no match starts and that no match covers."""
     edges = np.zeros(len(failed) + 1, np.int64)
     if covered is not None:
         np.add.at(edges, found.layout.begins, 1)
@@ -67,7 +67,7 @@ def _unmatched(found: FoundMatches, failed: Mask, covered: Int64s | None) -> Int
 def _table(
     query: RowPattern, scope: MatchScope, rows: Int64s, inputs: list[str] | tuple[str, ...], measured: Int64s | None
 ) -> pa.Table:
-    """Columns in the order of the result; `measured`: where the measures of each row are, -1 for none."""
+    """Return columns in the order of the result; `measured` is where the measures of each row are, or -1."""
     layout = scope.matches.layout
     measures = {measure.name: _measured(measure, scope, measured) for measure in query.measures}
     leading = query.partition if query.rows == "one" else (*query.partition, *(key.column for key in query.order))

@@ -27,7 +27,7 @@ _COMPARISONS = {
 
 
 def is_known(function: str) -> bool:
-    """Whether a function is one of weft's own."""
+    """Whether weft itself implements a function."""
     return function in _FUNCTIONS or function in element_functions.FUNCTIONS
 
 
@@ -83,7 +83,7 @@ def _arithmetic(function: str) -> Scalar:
 
 
 def _numbers(left: Value, right: Value) -> tuple[Value, Value]:
-    """Two numbers of one kind; decimals keep their scales."""
+    """Convert two numbers to one kind; decimals keep their scales."""
     left, right = (cast(value, pa.float64()) if is_text(value.type) else value for value in (left, right))
     decimals = [pa.types.is_decimal(value.type) for value in (left, right)]
     others = [pa.types.is_floating(value.type) or pa.types.is_null(value.type) for value in (left, right)]
@@ -93,7 +93,7 @@ def _numbers(left: Value, right: Value) -> tuple[Value, Value]:
 
 
 def _of_times(function: str, left: Value, right: Value) -> Value:
-    """Times and intervals: dates move by days, times by intervals."""
+    """Add or subtract times and intervals: dates move by days, times by intervals."""
     for one, other in ((left, right), (right, left)):
         if pa.types.is_date(one.type) and pa.types.is_integer(other.type):
             days = pc.add_checked if function == "+" else pc.subtract_checked
@@ -123,7 +123,7 @@ def _divided(left: Value, right: Value) -> Value:
 
 
 def _refuse_zero(divisor: Value) -> None:
-    """An error as in Spark's ANSI mode; nothing is divided by a null."""
+    """Raise an InputError for a zero divisor, as in Spark's ANSI mode; nulls are allowed."""
     zeros = pc.equal(divisor, pa.scalar(0).cast(divisor.type))
     if (zeros.as_py() if isinstance(zeros, pa.Scalar) else pc.any(zeros).as_py()) is True:
         raise InputError("division by zero: use NULLIF(divisor, 0), or try_divide")
@@ -173,7 +173,7 @@ def _coalesce(*arguments: Value) -> Value:
 
 
 def alike(arguments: tuple[Value, ...] | list[Value]) -> list[Value]:
-    """Arguments with one type."""
+    """Convert arguments to one type."""
     found = list(arguments)
     for k in range(1, len(found)):
         found[k], found[0] = brought_together(found[k], found[0])

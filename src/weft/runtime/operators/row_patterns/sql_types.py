@@ -1,4 +1,4 @@
-"""SQL's types as Arrow's: constants, what two operands are brought to, and casts, as Spark has them."""
+"""SQL types as Arrow types: constants, the common type of two operands, and casts, as in Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from weft.algebra.row_patterns import Constant
 from weft.errors import InputError
 
-Value = Any  # pa.Array, or pa.Scalar for what is the same in all rows
+Value = Any  # pa.Array, or pa.Scalar for a value that is the same in all rows
 INTERVAL = pa.duration("us")
 _RANKS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()]
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}  # of integers as decimals
@@ -46,7 +46,7 @@ _NAMES = {
 
 
 def type_named(text: str) -> pa.DataType:
-    """The type that a SQL name means."""
+    """Return the Arrow type of a SQL type name."""
     name = " ".join(text.lower().split())
     found = re.fullmatch(r"(?:decimal|numeric|dec)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", name)
     if found:
@@ -61,7 +61,7 @@ def type_named(text: str) -> pa.DataType:
 
 
 def constant(node: Constant) -> pa.Scalar:
-    """A constant with the type that Spark gives it."""
+    """Convert a constant to the type that Spark gives it."""
     value, kind = node.value, node.kind
     if value is None:
         return pa.scalar(None, pa.null())
@@ -81,7 +81,7 @@ def constant(node: Constant) -> pa.Scalar:
 
 
 def _timestamp(text: str, *, zoned: bool) -> pa.Scalar:
-    """A time as written; one without a zone is taken as UTC where it meets times with a zone."""
+    """Parse a time; one without a zone is taken as UTC where it meets times with a zone."""
     when = datetime.fromisoformat(text)
     if when.tzinfo is not None:
         return pa.scalar(when, pa.timestamp("us", "UTC"))
@@ -95,12 +95,12 @@ def _decimal_type(value: Decimal) -> pa.DataType:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether it is a type of texts."""
+    """Whether a type is a type of texts."""
     return bool(pa.types.is_string(kind))
 
 
 def as_decimal(value: Value) -> Value:
-    """An integer as a decimal; constants take as few digits as they need."""
+    """Convert an integer to a decimal; constants get as few digits as they need."""
     if pa.types.is_decimal(value.type):
         return value
     if isinstance(value, pa.Scalar) and value.is_valid:
@@ -109,7 +109,7 @@ def as_decimal(value: Value) -> Value:
 
 
 def brought_together(left: Value, right: Value) -> tuple[Value, Value]:
-    """Two operands with one type."""
+    """Convert two operands to one type."""
     one, two = left.type, right.type
     if one.equals(two):
         return left, right
@@ -147,7 +147,7 @@ def _joint_decimal(left: Value, right: Value) -> pa.DataType:
 
 
 def cast(value: Value, kind: pa.DataType, *, tries: bool = False) -> Value:
-    """A value in another type, as Spark's CAST does it: floats are cut off, texts are trimmed."""
+    """Convert a value to another type as Spark's CAST does: floats are truncated, texts are trimmed."""
     source = value.type
     if source.equals(kind):
         return value
@@ -188,7 +188,7 @@ def _cast_array(value: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _written(when: datetime | None) -> str | None:
-    """A time as Spark writes it: without zeros at the end of its fraction."""
+    """Format a time as Spark does, without trailing zeros in its fraction."""
     if when is None:
         return None
     text = when.strftime("%Y-%m-%d %H:%M:%S")
@@ -200,7 +200,7 @@ def _cut_off(value: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _rounded(value: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Numbers as decimals of a scale, halves away from zero."""
+    """Round numbers to decimals of a scale, halves away from zero."""
     step = Decimal(1).scaleb(-kind.scale)
     return pa.array(
         [None if item is None else Decimal(str(item)).quantize(step, "ROUND_HALF_UP") for item in value.to_pylist()],
