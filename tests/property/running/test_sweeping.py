@@ -12,24 +12,21 @@ from tests.strategies_mixed import Mixed, mixed_examples
 
 from weft.languages import compile_text
 from weft.plan.planner import plan
-from weft.runtime.classify import layer_keys
+from weft.runtime.classify import layer_keys, texts
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.execution import layers
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.operators.automaton import operator as regular
 from weft.runtime.operators.joins import operator as joins_run
 from weft.runtime.operators.joins import sweep as joins_sweep
-from weft.runtime.operators.rules import memory as rules_memory
 from weft.runtime.operators.situations import stage
 
 SOME = some(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 BOUNDS = [
     (layers, "LEAST_PLACES"),
-    (regular, "LEAST_TEXTS"),
+    (texts, "LEAST_TEXTS"),
     (layer_keys, "LEAST_SLOTS"),
     (joins_run, "LEAST_ROWS"),
     (joins_sweep, "LEAST_ROWS"),
-    (rules_memory, "LEAST_TEXTS"),
     (stage, "LEAST_EVENTS"),
 ]
 

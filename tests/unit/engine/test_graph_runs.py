@@ -28,8 +28,8 @@ from weft.kernels.joins import buckets, joining
 from weft.plan.graph import build_graph
 from weft.plan.planner import plan
 from weft.plan.spans import greatest_spans, useful_spans
+from weft.runtime.classify import texts
 from weft.runtime.execution.matcher import Matcher
-from weft.runtime.operators import occurrence_store
 from weft.runtime.operators.joins import sweep
 from weft.runtime.operators.joins.joining import SequencesOperator
 from weft.runtime.operators.joins.operator import JoinOperator
@@ -76,7 +76,7 @@ def stored(graph: JoinOperator) -> int:
 def test_a_bound_of_time_bounds_what_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "LEAST_ROWS", 64)
     monkeypatch.setattr(event_buffer, "LEAST", 64)
-    monkeypatch.setattr(occurrence_store, "_MANY_TEXTS", 64)
+    monkeypatch.setattr(texts, "LEAST_TEXTS", 64)
     text = f"{EXTERNALS}Q(*): {STEP[name]}" if name in STEP else f"SELECT * {EQL[name]}"
     matcher = Matcher(plan(weft.compile(text, language="step" if name in STEP else "eql")))
     (graph,) = matcher.operators

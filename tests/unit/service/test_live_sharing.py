@@ -17,8 +17,8 @@ from weft.runtime.classify.codes import Codes, NumberCoder
 from weft.runtime.data.events import EventBatch
 from weft.runtime.machine.code import Code
 from weft.runtime.operators.joins import operator as joins_run
+from weft.runtime.operators.joins.occurrence_store import OccurrenceStore
 from weft.runtime.operators.joins.operator import JoinOperator
-from weft.runtime.operators.occurrence_store import OccurrenceStore
 from weft.runtime.reading.order import read_events
 from weft.runtime.store import pages
 
@@ -107,7 +107,8 @@ def test_rows_and_events_that_are_there_have_nothing_where_more_is_kept() -> Non
     (batch,) = read_events([event("A", 1, 5), event("A", 2, 6)], columns=("x", "y"))
     numbers = np.arange(memory.add(batch, np.arange(2)), 2)
     rows = memory.add_sources(numbers, 2)
-    memory.widen(["x", "y"], 1)
+    memory.widen(["x", "y"])
+    memory.add_slots(1)
     begins = memory.times(rows, occurrences.SLOTS)
     assert [memory.slots[begin : begin + 3].tolist() for begin in begins] == [[0, 0, -1], [1, 1, -1]]
     assert memory.values[: 2 * memory.width].reshape(2, -1)[:, 1].tolist() == [5, 6]

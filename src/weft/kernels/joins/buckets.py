@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.events.stored import EVENT, EVENT_START
 from weft.kernels.jit import always_inline, device, device_no_refcount, kernel
 from weft.kernels.joins.joint import Facts, attribute_of, borrow, key_of
-from weft.kernels.joins.occurrences import EVENT, EVENT_START, ROW, SLOTS, START
+from weft.kernels.joins.occurrences import ROW, SLOTS, START
 from weft.kernels.machine.machine import holds
 from weft.kernels.machine.tagged import MISSING
 

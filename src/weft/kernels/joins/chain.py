@@ -7,20 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.events.stored import EVENT, EVENT_END, EVENT_START, POSITION
 from weft.kernels.jit import always_inline, bare_kernel, device_no_refcount
 from weft.kernels.joins.joining import ROWS, SLOTS_USED
 from weft.kernels.joins.occurrences import (
     END,
-    EVENT,
-    EVENT_END,
-    EVENT_START,
     FIRST,
     FIRST_END,
     FROM_RIGHT,
     KIND,
     LEFT,
     PAIR,
-    POSITION,
     RIGHT,
     ROW,
     SHIFT,

@@ -5,23 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.events.stored import EVENT, EVENT_END, EVENT_START
 from weft.kernels.jit import bare_kernel, kernel
-from weft.kernels.joins.occurrences import (
-    EVENT,
-    EVENT_END,
-    EVENT_START,
-    GREATEST,
-    KIND,
-    LATER,
-    LEAST,
-    LEFT,
-    RIGHT,
-    ROW,
-    SHIFT,
-    SLOTS,
-    SOURCE,
-    Int64s,
-)
+from weft.kernels.joins.occurrences import GREATEST, KIND, LATER, LEAST, LEFT, RIGHT, ROW, SHIFT, SLOTS, SOURCE, Int64s
 from weft.kernels.memory.growing import grown
 
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.events.stored import EVENT, EVENT_END, EVENT_START, POSITION
+from weft.kernels.events.stored import TRUTHS as EVENT_TRUTHS
 from weft.kernels.jit import bare_kernel
-from weft.kernels.joins.occurrences import EVENT, EVENT_END, EVENT_START, POSITION
-from weft.kernels.joins.occurrences import TRUTHS as EVENT_TRUTHS
 from weft.kernels.signatures import Read
 
 Int32s = npt.NDArray[np.int32]
@@ -91,19 +91,3 @@ def choose(
         relevant[count] = i
         count += is_wanted
     return int(count)
-
-
-@bare_kernel
-def keep(
-    relevant: Int64s,
-    positions: Read[Int64s],
-    starts: Read[Int64s],
-    ends: Read[Int64s],
-    first: int,
-    events: Int64s,
-) -> None:
-    """Write events, given their places, with numbers from `first` on: nothing is known to be true of them."""
-    for k in range(len(relevant)):
-        i, at = np.uint64(relevant[k]), (first + k) * EVENT
-        events[at + POSITION], events[at + EVENT_START], events[at + EVENT_END] = positions[i], starts[i], ends[i]
-        events[at + EVENT_TRUTHS] = 0

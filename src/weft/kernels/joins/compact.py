@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from weft.kernels.jit import bare_kernel
 from weft.kernels.joins.buckets import ENTRY, HEAD, ID, MARK, PLACE, SINCE, TAIL
-from weft.kernels.joins.occurrences import EVENT, KIND, LEFT, RIGHT, ROW, SLOTS, SOURCE
+from weft.kernels.joins.occurrences import KIND, LEFT, RIGHT, ROW, SLOTS, SOURCE
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -92,19 +92,3 @@ def slide(
         places[row] = kept
         kept += 1
     return kept, used
-
-
-@bare_kernel
-def slide_events(events: Int64s, values: Int64s, width: int, live: Mask, places: Int64s) -> int:
-    """Move marked events and their values down, and write where they are now; how many are left."""
-    kept = 0
-    for event in range(len(live)):
-        if not live[event]:
-            continue
-        for field in range(EVENT):
-            events[kept * EVENT + field] = events[event * EVENT + field]
-        for k in range(width):
-            values[kept * width + k] = values[event * width + k]
-        places[event] = kept
-        kept += 1
-    return kept

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.events.stored import EVENT, TRUTHS
 from weft.kernels.jit import always_inline, device, device_no_refcount, kernel
 from weft.kernels.joins.buckets import (
     ENDED,
@@ -46,19 +47,7 @@ from weft.kernels.joins.joining import (
     join_row,
 )
 from weft.kernels.joins.joint import Facts, all_hold, borrow, key_of
-from weft.kernels.joins.occurrences import (
-    END,
-    EVENT,
-    KIND,
-    LEFT,
-    MOST,
-    RIGHT,
-    ROW,
-    RUN,
-    START,
-    TRUTHS,
-    Memory,
-)
+from weft.kernels.joins.occurrences import END, KIND, LEFT, MOST, RIGHT, ROW, RUN, START, Memory
 from weft.kernels.joins.ordering import compare_histories, sort_group
 from weft.kernels.memory.growing import grown
 from weft.kernels.memory.prefetch import prefetch

@@ -7,20 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.events.stored import EVENT, EVENT_END, EVENT_START, POSITION
 from weft.kernels.jit import always_inline, bare_kernel, device, kernel
 from weft.kernels.joins.joint import Facts, borrow, holds
 from weft.kernels.joins.occurrences import (
     BRANCH,
     END,
-    EVENT,
-    EVENT_END,
-    EVENT_START,
     FIRST,
     FIRST_END,
     KIND,
     LAST_START,
     LEFT,
-    POSITION,
     RIGHT,
     ROW,
     SHIFT,

@@ -9,22 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.kernels.events.stored import EVENT, EVENT_END, EVENT_START
 from weft.kernels.jit import always_inline, device
-from weft.kernels.joins.occurrences import (
-    END,
-    EVENT,
-    EVENT_END,
-    EVENT_START,
-    FEWEST,
-    KIND,
-    MOST,
-    RIGHT,
-    ROW,
-    SLOTS,
-    SOURCE,
-    START,
-    parts_of,
-)
+from weft.kernels.joins.occurrences import END, FEWEST, KIND, MOST, RIGHT, ROW, SLOTS, SOURCE, START, parts_of
 from weft.kernels.machine.machine import ALONE, CHOSEN, LIST, LISTS, NOTES, RESULTS, VALUES, Machine, evaluate
 from weft.kernels.machine.machine import WIDTH as EVENT_WIDTH
 from weft.kernels.machine.machine import holds as compares

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.kernels.events.stored import EVENT, EVENT_END, EVENT_START, POSITION
 from weft.kernels.jit import always_inline, device, kernel
 from weft.kernels.memory.growing import grown
 
@@ -22,9 +23,6 @@ Int64s = npt.NDArray[np.int64]
 START, END, FIRST_END, LAST_START, LEFT, RIGHT, KIND, SHIFT, SLOTS, FIRST = range(10)
 ROW = 10
 SOURCE, PAIR, RUN, BRANCH, POINT = range(5)  # kinds of rows
-# Fields of an event. TRUTHS has a bit for each condition on one event that some operator asks about later.
-POSITION, EVENT_START, EVENT_END, TRUTHS = range(4)
-EVENT = 4
 # How a slot, which holds an event or -1, is filled: from one side; the right one's if it has one; the event that
 # starts first or ends last of both; nothing; the event of a source.
 FROM_LEFT, FROM_RIGHT, LATER, LEAST, GREATEST, NOTHING, THE_EVENT = range(7)

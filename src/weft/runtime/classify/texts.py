@@ -13,6 +13,7 @@ from weft.runtime.data.buffers import text_buffers, validity_of
 
 Ids = npt.NDArray[np.int32]
 NULL, UNKNOWN = hashing.NULL, hashing.UNKNOWN
+LEAST_TEXTS = 1 << 12  # with fewer, a search for unused ones does not pay
 
 
 class TextTable:
@@ -22,6 +23,7 @@ class TextTable:
         self._state = np.zeros(3, np.int64)  # texts, whether unknown ones are added, most texts the slots are made for
         self._pool = np.zeros(1024, np.uint8)
         self._offsets = np.zeros(1, np.int64)
+        self._used = 0  # texts that the last search for unused ones left
         self._room(len(texts), sum(len(text.encode()) for text in texts))
         if texts:
             self.ids(pa.array(texts, pa.string()), add=True)
@@ -33,6 +35,11 @@ class TextTable:
     def size(self) -> int:
         """Bytes of all texts."""
         return int(self._offsets[len(self)])
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether a search for unused texts pays."""
+        return len(self) > max(LEAST_TEXTS, 2 * self._used)
 
     @property
     def buffers(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -66,6 +73,7 @@ class TextTable:
         )
         table = TextTable()
         table.ids(whole.filter(pa.array(kept)).cast(pa.string()), add=True)
+        table._used = len(table)
         return table
 
     def _room(self, texts: int, size: int) -> None:

@@ -23,6 +23,15 @@ def lengthened(array: npt.NDArray[Scalar], length: int) -> npt.NDArray[Scalar]:
     return longer
 
 
+def with_room(array: npt.NDArray[Scalar], used: int, needed: int) -> npt.NDArray[Scalar]:
+    """Return the array, or a larger copy, with space for `needed` more items."""
+    if used + needed <= len(array):
+        return array
+    larger = np.empty(2 * len(array) + needed, array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
 def values_of(array: pa.Array) -> npt.NDArray[Any]:
     """The values of an array of numbers; arbitrary where it is null."""
     dtype = np.dtype(array.type.to_pandas_dtype())

@@ -43,7 +43,6 @@ from weft.runtime.store.size import bytes_of
 Int32s = npt.NDArray[np.int32]
 _ONE_PARTITION = np.empty(0, np.int32)
 _KEPT = "kept"
-LEAST_TEXTS = 1024  # with fewer texts a sweep does not pay
 
 
 class QueryRun:
@@ -74,7 +73,6 @@ class QueryRun:
         self.horizon = tecs.NEVER
         self.time = 0  # no later event ends earlier
         self._floor = tecs.NEVER  # matches that start earlier were evicted
-        self._texts_bound = LEAST_TEXTS
         self._saved = 0  # nodes below this id are in a snapshot
 
     def replace_queries(self, query: Query) -> None:
@@ -129,10 +127,9 @@ class QueryRun:
         if self.fields is not None:
             self.fields.kept.forget(self.run.oldest_position)
         conditions = self.run.conditions
-        if len(conditions.texts) > self._texts_bound and self.candidates is None:
+        if conditions.texts.is_crowded and self.candidates is None:
             conditions.drop_texts(self.run.state.payload, self.run.live_nodes())
             self._saved = 0
-            self._texts_bound = max(LEAST_TEXTS, 2 * len(conditions.texts))
 
     def drop_oldest(self, limit: int) -> int:
         """Evict the older half of the partial matches if all take more than half of `limit` bytes.

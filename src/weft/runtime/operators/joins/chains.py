@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.algebra.analysis.spans import least
-from weft.kernels.joins import chain, joining, occurrences
+from weft.kernels.events import stored
+from weft.kernels.joins import chain, joining
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
-from weft.runtime.data.buffers import fixed, lengthened
+from weft.runtime.data.buffers import fixed, lengthened, with_room
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.operators.joins.operators import BEGINNING, NOTHING, Build, JoinNode, Running
-from weft.runtime.operators.occurrence_store import with_room
 
 Mask = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
@@ -114,7 +114,7 @@ class ChainOperator(JoinNode):
         """Add rows for the matches; matches that are only counted get none."""
         found, row_store = self.matches(), run.row_store
         if self.is_counting and len(found):
-            ended = int(np.searchsorted(row_store.event_times(found[:, -1], occurrences.EVENT_END), run.clock))
+            ended = int(np.searchsorted(row_store.event_times(found[:, -1], stored.EVENT_END), run.clock))
             self.counted += ended
             self.emitted += ended
             found = found[ended:]

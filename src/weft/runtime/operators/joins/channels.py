@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.kernels.events import stored
 from weft.kernels.joins import channels, compact, joining, occurrences
 from weft.plan.graph import Channel
 from weft.plan.properties import ALL_FIELDS
@@ -67,18 +68,18 @@ def occurrences_of(run: JoinOperator, channel: Channel, ids: Int64s) -> Occurren
     live[ids] = True
     compact.mark(row_store.rows, live, live_events)
     numbers = np.flatnonzero(live_events)
-    fields = row_store.events[: row_store.event_count * occurrences.EVENT].reshape(-1, occurrences.EVENT)[numbers]
-    order = np.argsort(fields[:, occurrences.POSITION], kind="stable")
+    fields = row_store.events[: row_store.event_count * stored.EVENT].reshape(-1, stored.EVENT)[numbers]
+    order = np.argsort(fields[:, stored.POSITION], kind="stable")
     fields, numbers = fields[order], numbers[order]
     places, event_places = np.zeros(len(live), np.int64), np.zeros(len(live_events), np.int64)
     event_places[numbers] = np.arange(len(numbers))
     rows = np.empty(int(np.count_nonzero(live)) * occurrences.ROW, np.int64)
     channels.take_out(row_store.rows, live, places, event_places, rows)
-    positions = np.ascontiguousarray(fields[:, occurrences.POSITION])
+    positions = np.ascontiguousarray(fields[:, stored.POSITION])
     events = EventBatch(
         pa.nulls(len(numbers)),
-        np.ascontiguousarray(fields[:, occurrences.EVENT_START]),
-        np.ascontiguousarray(fields[:, occurrences.EVENT_END]),
+        np.ascontiguousarray(fields[:, stored.EVENT_START]),
+        np.ascontiguousarray(fields[:, stored.EVENT_END]),
         positions,
         {name: run.kept.column(name, positions) for name in _columns_of(run.kept, channel)},
     )

@@ -13,7 +13,7 @@ from weft.kernels.joins import choosing
 from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.data.buffers import fixed
 from weft.runtime.data.events import EventBatch, Int64s
-from weft.runtime.operators.occurrence_store import OccurrenceStore
+from weft.runtime.operators.joins.occurrence_store import OccurrenceStore
 
 Mask = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]

@@ -15,8 +15,8 @@ from weft.kernels.joins import joint
 from weft.kernels.machine import machine
 from weft.runtime.data.events import Int64s
 from weft.runtime.machine.code import OPERATORS, Code, Instruction, Quantified, Terms, refused
+from weft.runtime.operators.event_store import Columns
 from weft.runtime.operators.joins.layout import What
-from weft.runtime.operators.occurrence_store import Columns
 
 _MOST_TICKS = 1 << 60
 _MOST_TESTS = 2  # values that an entry of `weft.kernels.joins.buckets` has space for

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weft.kernels.events.stored import EVENT
 from weft.kernels.joins import buckets, occurrences
 from weft.plan.dropping import keeps_beginnings, losable_nodes
 from weft.runtime.operators.joins.sweep import Floor, sweep_graph
@@ -27,7 +28,7 @@ def drop_oldest(run: JoinOperator, limit: int, names: Collection[str]) -> Counte
     own = [op for op in run.operators if loses[op.number] and keeps_beginnings(graph.nodes[op.number])]
     waiting = [op.waiting_since() for op in own]
     rows = max(row_store.row_count, 1)
-    each = buckets.ENTRY + occurrences.ROW + len(row_store.slots) // rows + occurrences.EVENT + row_store.width
+    each = buckets.ENTRY + occurrences.ROW + len(row_store.slots) // rows + EVENT + row_store.width
     if 2 * sum(map(len, waiting)) * each * row_store.rows.itemsize <= limit:
         return Counter()
     floor = int(np.median(np.concatenate(waiting))) + 1

@@ -22,6 +22,7 @@ from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.data.matches import Int32s, MatchBatch
 from weft.runtime.machine.code import Code
+from weft.runtime.operators.event_store import Columns
 from weft.runtime.operators.joins.build import build_operators
 from weft.runtime.operators.joins.chains import ChainOperator
 from weft.runtime.operators.joins.channels import OccurrenceBatch, ReceivedOperator, occurrences_of
@@ -29,6 +30,7 @@ from weft.runtime.operators.joins.choosing import Choosing, ChosenEvents
 from weft.runtime.operators.joins.code import Compiler
 from weft.runtime.operators.joins.dropping import drop_oldest
 from weft.runtime.operators.joins.layout import Layouts
+from weft.runtime.operators.joins.occurrence_store import OccurrenceStore
 from weft.runtime.operators.joins.operators import (
     ALL,
     BEGINNING,
@@ -41,7 +43,6 @@ from weft.runtime.operators.joins.operators import (
 from weft.runtime.operators.joins.output import QueryOutput, all_fields, fields_of
 from weft.runtime.operators.joins.pages import chain_arrays, growing_parts, load_graph, store_pages, summary_of
 from weft.runtime.operators.joins.sweep import LEAST_ROWS, sweep_graph
-from weft.runtime.operators.occurrence_store import Columns, OccurrenceStore
 from weft.runtime.operators.operator import TOGETHER, Operator
 from weft.runtime.store.event_buffer import EventBuffer
 from weft.runtime.store.pages import Paging
@@ -194,7 +195,9 @@ class JoinOperator(Operator):
             if isinstance(operator, SinceOperator):  # rows emitted so far consist of earlier events
                 operator.control[operator.cursor(0)] = self.running.emitted_rows(operator, 0)[1]
         more = max(new - old for new, old in zip(build.layouts.sizes[:first], sizes, strict=True))
-        self.row_store.widen(self._columns.names, more)
+        self.row_store.widen(self._columns.names)
+        if more:
+            self.row_store.add_slots(more)
         self.row_store.read(self._code)
         self.outputs += map(QueryOutput, graph.outputs[len(self.outputs) :])
         self._keep_shown()

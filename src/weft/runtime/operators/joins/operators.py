@@ -18,11 +18,12 @@ from weft.kernels.joins import buckets, joining, occurrences
 from weft.plan.graph import Graph
 from weft.plan.one_event import source_predicates
 from weft.plan.spans import greatest_tails, useful_spans
+from weft.runtime.data.buffers import with_room
 from weft.runtime.data.events import Int64s
 from weft.runtime.operators.joins.code import Compiler
 from weft.runtime.operators.joins.compile import order_matters, view_of
 from weft.runtime.operators.joins.layout import Layouts
-from weft.runtime.operators.occurrence_store import OccurrenceStore, with_room
+from weft.runtime.operators.joins.occurrence_store import OccurrenceStore
 
 ENDLESS = int(occurrences.MOST)
 BEGINNING = int(occurrences.FEWEST)

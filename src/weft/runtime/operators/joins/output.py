@@ -10,13 +10,14 @@ import pyarrow as pa
 from weft.algebra.composites import After, Composite, CompositeRepeat
 from weft.algebra.predicates import Attribute
 from weft.algebra.terms import Elapsed
+from weft.kernels.events import stored
 from weft.kernels.joins import occurrences
 from weft.plan.graph import GraphOutput
 from weft.runtime.data.events import SHOWN, Column, Int64s
 from weft.runtime.data.exact import shown
 from weft.runtime.data.matches import Labels
 from weft.runtime.operators.fields import Fields, column_name
-from weft.runtime.operators.occurrence_store import OccurrenceStore
+from weft.runtime.operators.joins.occurrence_store import OccurrenceStore
 from weft.runtime.store.event_buffer import EventBuffer
 
 
@@ -59,7 +60,7 @@ def fields_of(output: QueryOutput, rows: Int64s, row_store: OccurrenceStore, kep
     positions: dict[str, Int64s] = {}
     for variable in {variable for variable, _ in output.fields.read}:
         events = _bound(row_store, rows, output.numbers[variable], occurrences.LATER)
-        positions[variable] = np.where(events < 0, -1, row_store.event_times(events, occurrences.POSITION))
+        positions[variable] = np.where(events < 0, -1, row_store.event_times(events, stored.POSITION))
     columns = {
         column_name(Attribute(name, variable)): kept.column(name, positions[variable])
         for variable, name in output.fields.read
@@ -113,10 +114,10 @@ def _elapsed(row_store: OccurrenceStore, term: Elapsed, rows: Int64s, numbers: M
     unbound = np.zeros(len(rows), bool)
     if term.first is not None:
         events = _bound(row_store, rows, numbers[term.first], occurrences.LEAST)
-        starts, unbound = row_store.event_times(events, occurrences.EVENT_START), unbound | (events < 0)
+        starts, unbound = row_store.event_times(events, stored.EVENT_START), unbound | (events < 0)
     if term.last is not None:
         events = _bound(row_store, rows, numbers[term.last], occurrences.GREATEST)
-        ends, unbound = row_store.event_times(events, occurrences.EVENT_END), unbound | (events < 0)
+        ends, unbound = row_store.event_times(events, stored.EVENT_END), unbound | (events < 0)
     return Column(numbers=pa.array(ends - starts, mask=unbound))
 
 

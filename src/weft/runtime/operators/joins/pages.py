@@ -24,8 +24,6 @@ _KEPT = "remembered"
 def summary_of(run: JoinOperator) -> bytes:
     """Return counters, watermarks and control blocks as JSON."""
     values = {
-        "arena": run.row_store.control.tolist(),
-        "events": run.row_store.event_count,
         "clock": run.running.clock,
         "sweep_at": run.sweep_at,
         "watermark": [operator.watermark for operator in run.operators],
@@ -89,10 +87,8 @@ def chain_arrays(run: JoinOperator) -> Iterator[tuple[str, Array]]:
 def growing_parts(run: JoinOperator) -> Iterator[Growing]:
     """Yield the arrays that are only appended to between sweeps."""
     row_store, texts = run.row_store, run.row_store.texts
-    yield growing_array("arena/rows", row_store.rows[: row_store.row_count * occurrences.ROW])
-    yield growing_array("arena/slots", row_store.slots[: row_store.control[joining.SLOTS_USED]])
-    yield growing_array("arena/events", row_store.events[: row_store.event_count * occurrences.EVENT])
-    yield growing_array("arena/values", row_store.values[: row_store.event_count * row_store.width])
+    for name, array in row_store.arrays().items():
+        yield growing_array(f"arena/{name}", array)
     for operator in run.operators:
         yield growing_array(f"node/{operator.number}/out", operator.emitted_rows())
         if isinstance(operator, SequencesOperator):
@@ -112,7 +108,7 @@ def _keys(reported: Mapping[bytes, None]) -> Callable[[int, int], bytes]:
 def load_graph(run: JoinOperator, saved: Mapping[str, bytes]) -> None:
     """Restore the state of a graph from the pages of snapshots."""
     summary, pages = json.loads(saved["summary"]), Pages(saved)
-    _load_arena(run, summary["arena"], summary["events"], pages)
+    run.row_store.load(pages, "arena/")
     for operator in run.operators:
         name = f"node/{operator.number}"
         operator.watermark = summary["watermark"][operator.number]
@@ -132,11 +128,3 @@ def load_graph(run: JoinOperator, saved: Mapping[str, bytes]) -> None:
             output.reported.update(dict.fromkeys(map(bytes.fromhex, pages.texts(f"reported/{number}"))))
     run.running.clock, run.sweep_at = summary["clock"], summary["sweep_at"]
     run.kept.load(saved, _KEPT)
-
-
-def _load_arena(run: JoinOperator, control: list[int], events: int, pages: Pages) -> None:
-    row_store = run.row_store
-    row_store.control[:], row_store.event_count = control, events
-    row_store.rows, row_store.slots = pages.numbers("arena/rows"), pages.numbers("arena/slots")
-    row_store.events, row_store.values = pages.numbers("arena/events"), pages.numbers("arena/values")
-    row_store.restore_texts(pages.texts("texts"))

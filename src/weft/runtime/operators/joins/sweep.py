@@ -88,9 +88,7 @@ def _compact(run: JoinOperator, live: Mask, floor: Floor) -> Int64s:
     for ids in referenced:
         live[ids[ids >= 0]] = True
     compact.mark(row_store.rows, live, live_events)
-    places, event_places = np.zeros(len(live), np.int64), np.zeros(len(live_events), np.int64)
-    memory = row_store.events, row_store.values, row_store.width
-    row_store.event_count = int(compact.slide_events(*memory, live_events, event_places))
+    places, event_places = np.zeros(len(live), np.int64), row_store.keep(live_events)
     used = int(row_store.control[joining.SLOTS_USED])
     row_store.control[:] = compact.slide(row_store.rows, row_store.slots, used, live, places, event_places)
     for ids in referenced:

@@ -16,7 +16,6 @@ from weft.runtime.machine.values import Tagged, only_used, tag
 from weft.runtime.operators.rules.layout import Layout
 
 LEAST_EVENTS = 16  # least capacity of a type
-LEAST_TEXTS = 1 << 12  # with fewer texts a sweep does not pay
 
 
 class Memory:
@@ -40,7 +39,6 @@ class Memory:
         self.pending: Int64s = np.zeros(64, np.int64)
         self.queue: Int64s = np.zeros(0, np.int64)
         self.floors: dict[int, dict[int, int]] = {}  # for rules added later: by type, the first event that they read
-        self._texts_bound = LEAST_TEXTS
 
     def tag(self, value: Value) -> Tagged:
         """Encode a constant as kind and word."""
@@ -134,16 +132,10 @@ class Memory:
             self.entries = np.zeros(2 * len(self.entries), np.int64)
             self.control[[t.ENTRIES, t.LISTS]] = 0
 
-    @property
-    def has_old_texts(self) -> bool:
-        """Return whether there are enough texts to look for unused ones."""
-        return len(self.texts) > self._texts_bound
-
     def renumber_texts(self) -> None:
         """Remove the texts that no event in reach has; afterwards constants must be tagged and lists rebuilt."""
         self._move(np.zeros(len(self.table), np.int64), self.width, self.mark_words)
         self.texts = only_used(self.texts, self.values)
-        self._texts_bound = max(LEAST_TEXTS, 2 * len(self.texts))
 
     # -- space ----------------------------------------------------------------------------------
 

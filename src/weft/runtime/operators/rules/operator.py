@@ -276,7 +276,7 @@ class RuleOperator(Operator):
 
     def sweep(self) -> None:
         """Release texts that no event in reach has, when there are many."""
-        if self.memory.has_old_texts:
+        if self.memory.texts.is_crowded:
             self.forget_texts()
 
     def forget_texts(self) -> None:

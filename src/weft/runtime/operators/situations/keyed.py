@@ -20,8 +20,8 @@ from weft.runtime.data.buffers import room, writable
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.data.matches import MatchBatch
 from weft.runtime.machine.code import Code
+from weft.runtime.operators.event_store import Columns
 from weft.runtime.operators.fields import Fields
-from weft.runtime.operators.occurrence_store import Columns
 from weft.runtime.operators.situations.members import Members
 from weft.runtime.operators.situations.report import fields_of_sets
 from weft.runtime.store.pages import Array, Pages, pages_below, pages_under
@@ -237,7 +237,7 @@ class KeyedRun:
     def small(self) -> dict[str, bytes]:
         """Return the small parts of the state as pages."""
         last = json.dumps(self.last).encode()
-        return {"last": last, **pages_under("members/", self._members.texts())}
+        return {"last": last, **pages_under("members/", self._members.small())}
 
     def arrays(self) -> dict[str, Array]:
         """Return the other parts of the state as arrays."""

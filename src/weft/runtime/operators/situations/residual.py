@@ -12,8 +12,8 @@ import pyarrow as pa
 from weft.algebra.predicates import Always, And, Attribute, Not, Or, Predicate
 from weft.runtime.classify import vectors
 from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.operators.event_store import Columns
 from weft.runtime.operators.fields import by_column, column_name
-from weft.runtime.operators.occurrence_store import Columns
 from weft.runtime.operators.situations.members import Members
 
 Mask = npt.NDArray[np.bool_]

@@ -19,8 +19,8 @@ from weft.runtime.classify.classifier import Classifier, Predicates
 from weft.runtime.classify.layer_keys import Keys
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.operators.event_store import Columns
 from weft.runtime.operators.fields import Fields
-from weft.runtime.operators.occurrence_store import Columns
 from weft.runtime.operators.situations.members import Members
 from weft.runtime.operators.situations.memory import Memory
 from weft.runtime.operators.situations.residual import SetFilter
@@ -63,7 +63,7 @@ class Stage:
         self.immediate = situation.evaluation is Evaluation.IMMEDIATE
         self.time: int | None = None  # no later event ends earlier
         self.longest = 0  # ticks of the longest event so far
-        self.memory = Memory(self.tables, self.members.store.width)
+        self.memory = Memory(self.tables, self.members.width)
         slots = zip(situation.participants, search.exists, search.fills, strict=True)
         overrides = [(seen if slot.repeated is Repeated.OVERRIDE else fills, fills) for slot, seen, fills in slots]
         guards = [part for pair in overrides for part in pair]
@@ -141,18 +141,18 @@ class Stage:
 
     def _drive(self, arriving: Int64s, counting: bool) -> Iterator[Int64s]:
         """Run the kernel over events and yield sets; while only counting, sets have no members."""
-        memory, store = self.memory, self.members.store
+        memory, members = self.memory, self.members
         memory.m[participants.ARRIVED] = 0
-        facts = store.facts()
+        machine = members.machine()
         only_count = counting and self._residual is None
         while True:
             status = select.advance_situation(
-                memory.m, facts.room, facts.machine, arriving, self._out, only_count, INTERRUPT_CHECK_EVERY
+                memory.m, members.machine_notes, machine, arriving, self._out, only_count, INTERRUPT_CHECK_EVERY
             )
             found, memory.m[participants.FOUND] = int(memory.m[participants.FOUND]), 0
             if found:
                 sets = self._out[: 0 if only_count else found * self._width].reshape(found, -1)
-                yield sets if self._residual is None else sets[self._residual(self.members, sets)]
+                yield sets if self._residual is None else sets[self._residual(members, sets)]
             if status == found_sets.DONE:
                 return
             if status == found_sets.GROW:
@@ -216,7 +216,7 @@ class Stage:
 
     def _add_key_members(self, batch: EventBatch, chosen: Int64s, keys: Int64s) -> None:
         """Store an event of each new key if its values are shown."""
-        if self._key is None or not self.members.store.columns:
+        if self._key is None or not self.members.columns:
             return
         more = max(self._key.capacity - len(self._key_members), 0)
         self._key_members = np.concatenate([self._key_members, np.full(more, -1, np.int64)])
@@ -278,7 +278,7 @@ class Stage:
 
     def small(self) -> dict[str, bytes]:
         """Return the small parts of the state as pages."""
-        return {"time": json.dumps(self.time).encode(), **self.members.texts()}
+        return {"time": json.dumps(self.time).encode(), **self.members.small()}
 
     def arrays(self) -> dict[str, Int64s]:
         """Return the other parts of the state as arrays."""

@@ -17,7 +17,7 @@ from weft.kernels.situations import participants as p
 from weft.kernels.situations import partitions
 from weft.plan.search import SearchStep, SituationSearch
 from weft.runtime.machine.code import OPERATORS, Code, Instruction, Terms, refused
-from weft.runtime.operators.occurrence_store import Columns
+from weft.runtime.operators.event_store import Columns
 from weft.tree import Node
 
 _REPEATED = {

@@ -1,0 +1,176 @@
+"""Event store of operators: times of events, and the values that conditions and output fields read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.algebra.predicates import Expression
+from weft.kernels.events import stored
+from weft.kernels.machine import tagged
+from weft.kernels.machine.machine import NOTES, Machine
+from weft.kernels.memory.room import NOTE
+from weft.runtime.classify.functions import text_test
+from weft.runtime.classify.texts import TextTable
+from weft.runtime.data.buffers import fixed, with_room
+from weft.runtime.data.events import EventBatch, Int64s
+from weft.runtime.machine.code import Code
+from weft.runtime.machine.values import only_used, tag, tag_events
+from weft.runtime.store.pages import Pages
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Columns:
+    """Attributes that are stored of events, by number."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.names = list(names)
+        self.values: dict[str, Expression] = {}  # by name, of computed attributes
+
+    def number(self, name: str) -> int:
+        """Return the number of an attribute; a new one is appended."""
+        if name not in self.names:
+            self.names.append(name)
+        return self.names.index(name)
+
+    def number_of_value(self, value: Expression) -> int:
+        """Return the number of a value that is computed from an event's attributes when the event is added."""
+        name = f"\0{value!r}"
+        self.values[name] = value
+        return self.number(name)
+
+
+class EventStore:
+    """Flat arrays of events, whose numbers ascend as they come and change when events are released."""
+
+    def __init__(self, columns: Sequence[str], code: Code) -> None:
+        self.columns = tuple(columns)
+        self.event_count = 0
+        self.events: Int64s = np.empty(64 * stored.EVENT, np.int64)
+        self.values: Int64s = np.empty(64 * self.width, np.int64)
+        self.texts = TextTable()
+        self.machine_notes = np.zeros((NOTES + 1) * NOTE, np.int64)
+        self._code: Int64s = np.empty(0, np.int64)
+        self.read(code)
+
+    def read(self, code: Code) -> None:
+        """Allocate the scratch arrays of the conditions; call it again when conditions were added."""
+        self._source = code
+        self._patterns = [text_test(pattern) for pattern in code.patterns]
+        self._found_by_regex = np.empty(
+            (0, len(self._patterns)), bool
+        )  # by text and regular expression, as far as tested
+        self._stack = code.stack()
+        self._chosen = np.zeros(code.slots, np.int64)
+        self._results = np.zeros(2 * code.results, np.int64)
+        self._lists = np.zeros(3 * code.slots + 16, np.int64)
+        self.intern()
+
+    @property
+    def width(self) -> int:
+        """The number of words that the values of one event take."""
+        return 2 * len(self.columns)
+
+    def intern(self) -> None:
+        """Build the code of the conditions; call it again when texts have new ids."""
+        self._code = self._source.array(lambda value: tag(value, self.texts))
+
+    def restore_texts(self, texts: Sequence[str]) -> None:
+        """Restore the texts of a snapshot."""
+        self.texts = TextTable(list(texts))
+        self._found_by_regex = self._found_by_regex[:0]
+        self.intern()
+
+    def drop_texts(self) -> bool:
+        """Release unused texts when there are many, and return whether text ids changed."""
+        if not self.texts.is_crowded:
+            return False
+        self.texts = only_used(self.texts, self.values[: self.event_count * self.width])
+        self._found_by_regex = self._found_by_regex[:0]
+        self.intern()
+        return True
+
+    def widen(self, columns: Sequence[str]) -> None:
+        """Add attributes, which existing events do not have."""
+        values = self.values[: self.event_count * self.width].reshape(self.event_count, self.width)
+        self.columns = tuple(columns)
+        wider = np.full((self.event_count, self.width), tagged.MISSING, np.int64)
+        wider[:, : values.shape[1]] = values
+        self.values = with_room(wider.ravel(), wider.size, 64 * self.width)
+
+    def machine(self) -> Machine:
+        """Return what evaluates conditions on the events."""
+        return Machine(
+            self._code,
+            self._stack,
+            self.values,
+            self.width,
+            self._chosen,
+            1,
+            self._results,
+            self._lists,
+            *self.texts.buffers,
+            self._regex_results(),
+            len(self._patterns),
+        )
+
+    def _regex_results(self) -> Mask:
+        """Return for each text and each regular expression whether it matches; each is tested once."""
+        if self._patterns and len(self._found_by_regex) < len(self.texts):
+            new = self.texts.texts(len(self._found_by_regex))
+            found = np.array([[test(text) for test in self._patterns] for text in new], bool)
+            self._found_by_regex = np.concatenate([self._found_by_regex, found])
+        return self._found_by_regex.reshape(-1)
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def event_times(self, events: Int64s, field: int) -> Int64s:
+        """Return one field of events; for negative numbers the value is arbitrary."""
+        found: Int64s = self.events[np.maximum(events, 0) * stored.EVENT + field]
+        return found
+
+    def expect(self, count: int) -> None:
+        """Reserve space for `count` more events."""
+        fields = stored.EVENT
+        self.events = with_room(self.events, self.event_count * fields, count * fields)
+
+    def add(self, batch: EventBatch, chosen: Int64s) -> int:
+        """Add some events of a batch, and return the number of the first."""
+        first = self.event_count
+        self.expect(len(chosen))
+        stored.write_events(chosen, fixed(batch.positions), fixed(batch.starts), fixed(batch.ends), first, self.events)
+        self.add_values(batch, chosen)
+        return first
+
+    def add_values(self, batch: EventBatch, chosen: Int64s) -> None:
+        """Store the values of some events of a batch whose positions and times are already written."""
+        first, count, width = self.event_count, len(chosen), self.width
+        self.event_count += count
+        self.values = with_room(self.values, first * width, count * width)
+        every = count == len(batch)
+        values = self.values[first * width : (first + count) * width]
+        tag_events(batch, None if every else chosen, self.columns, self.texts, values)
+
+    def keep(self, live: Mask) -> Int64s:
+        """Release all other events; return the new number of each."""
+        places = np.zeros(len(live), np.int64)
+        self.event_count = int(stored.slide_events(self.events, self.values, self.width, live, places))
+        return places
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Int64s]:
+        """The events as arrays; texts are apart."""
+        return {
+            "events": self.events[: self.event_count * stored.EVENT],
+            "values": self.values[: self.event_count * self.width],
+        }
+
+    def load(self, pages: Pages, under: str = "") -> None:
+        """Restore the events, from arrays whose names have a prefix, and their texts."""
+        self.events, self.values = pages.numbers(f"{under}events"), pages.numbers(f"{under}values")
+        self.event_count = len(self.events) // stored.EVENT
+        self.restore_texts(pages.texts("texts"))
