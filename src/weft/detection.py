@@ -46,7 +46,7 @@ class Detection:
         self._showing = showing  # starts a run whose results show events
         self._report = report  # tells what could not be read, after a run
         self._events = events  # opens the events once more, if they are here; None: they can be read once
-        self._names = names  # of the columns for time and type
+        self.time_and_type = names  # the columns that have them
         self._plan = plan  # draws how they are found
         self._matches: Iterator[Match] | None = None
         self._scene: Scene | None = None  # the first matches, kept when they have been seen
@@ -131,7 +131,7 @@ class Detection:
         return self._scene
 
     def _staged(self, rows: Sequence[Row], total: int) -> Scene:
-        scene = scene_of(rows, total, *self._names)
+        scene = scene_of(rows, total, *self.time_and_type)
         source = None if self._events is None else self._events()
         return scene if source is None else with_events(scene, source, source.reading)
 

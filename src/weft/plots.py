@@ -27,13 +27,19 @@ Rows = Iterable[Mapping[str, Any]]
     matches="What `detect` returns, or a table of matches with the `variables` column (Arrow, pandas, Polars, Spark).",
     events="Events to show besides, as `detect` takes them, or a Spark frame.",
     key="The attribute that puts events into rows, as an account or a device; without it each type has a row.",
+    time="The column with an event's time; if not given, that of `detect`, or `ts`.",
+    type="The column with an event's type; if not given, that of `detect`, or `type`.",
 )
-def plot(matches: Any, events: Any = None, *, key: str | None = None, time: str = "ts", type: str = "type") -> Plot:
+def plot(
+    matches: Any, events: Any = None, *, key: str | None = None, time: str | None = None, type: str | None = None
+) -> Plot:
     """Return a zoomable timeline of matches: one HTML page that needs no network.
 
     The first 2,000 matches and 20,000 events are shown. A notebook shows the plot; `plot(…).save("timeline.html")`
     writes it.
     """
+    own_time, own_type = matches.time_and_type if isinstance(matches, Detection) else ("ts", "type")
+    time, type = time or own_time, type or own_type
     rows, total = _match_rows(matches)
     data = PlotData(key or type, time, type)
     for match in rows:

@@ -80,7 +80,9 @@ def scene_of(rows: Iterable[Row], total: int, time: str = "ts", type: str = "typ
 
 
 def with_events(scene: Scene, batches: Iterable[EventBatch], reading: Reading) -> Scene:
-    """The scene with its events as the input has them, and those between them, as far as there is room."""
+    """The scene with its events as the input has them, and those between them; of no match, the first events."""
+    if not scene.matches:
+        return Scene((), scene.total, _first(batches, reading))
     if not scene.events:
         return scene
     wanted = np.array(sorted(scene.events), np.int64)
@@ -93,6 +95,17 @@ def with_events(scene: Scene, batches: Iterable[EventBatch], reading: Reading) -
         if len(batch) and batch.positions[-1] > wanted[-1]:
             break
     return Scene(scene.matches, scene.total, {**scene.events, **events})
+
+
+def _first(batches: Iterable[EventBatch], reading: Reading) -> dict[int, SceneEvent]:
+    """Return the first events of an input."""
+    events: dict[int, SceneEvent] = {}
+    for batch in batches:
+        chosen = np.arange(min(len(batch), MOST_EVENTS - len(events)))
+        events |= {seen.position: seen for seen in _seen(batch, chosen, reading)}
+        if len(events) >= MOST_EVENTS:
+            break
+    return events
 
 
 def _chosen(positions: Int64s, wanted: Int64s, room: int) -> Int64s:

@@ -262,6 +262,13 @@ def test_no_matches_are_said() -> None:
     assert "no matches" in " ".join(texts(ElementTree.fromstring(found.timeline())))
 
 
+def test_events_are_on_the_timeline_also_if_none_of_them_match() -> None:
+    rows = [{"type": "A", "ts": n, "x": n} for n in range(MOST_EVENTS + 9)]
+    shown = ElementTree.fromstring(weft.detect(rows, PAIRS).timeline())
+    assert len(list(shown.iter(f"{SVG}circle"))) == MOST_EVENTS
+    assert "no matches" in " ".join(texts(shown))
+
+
 def test_times_of_the_clock_are_written_as_such() -> None:
     noon = datetime(2024, 5, 1, 12)
     times = [noon + timedelta(minutes=n) for n in range(3)]

@@ -41,6 +41,12 @@ def test_matches_and_events_in_rows_by_key(form: str) -> None:
     assert len(data["events"]) == len(PAYMENTS)
 
 
+def test_the_columns_for_time_and_type_are_those_of_detect() -> None:
+    rows = [{"at": row["ts"], "what": row["type"], "card": row["card"], "amount": row["amount"]} for row in payments()]
+    data = data_of(weft.plot(weft.detect(rows, TEXT, time="at", type="what"), rows, key="card"))
+    assert data == data_of(weft.plot(weft.detect(payments(), TEXT), payments(), key="card"))
+
+
 def test_dates_and_types() -> None:
     events = pa.Table.from_pylist(payments(lambda ts: datetime(2026, 5, 1, 12, ts, tzinfo=UTC)))
     data = data_of(weft.plot(weft.detect(events, TEXT)))
