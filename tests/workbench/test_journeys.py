@@ -333,6 +333,9 @@ def test_pages_fit_a_laptop_and_a_tablet_light_and_dark(page: object, address: s
                 overflow = "document.documentElement.scrollWidth - innerWidth"
                 assert page.evaluate(overflow) <= 0, (place, width)  # type: ignore[attr-defined]
                 name = place.strip("/").partition("?")[0] or "programs"
+                if name == "programs":  # the list is beside the editor, or above it where there is little room
+                    listed, editor = get("programs").bounding_box(), page.locator(".cm-editor").bounding_box()  # type: ignore[attr-defined]
+                    assert (listed["y"] + listed["height"] <= editor["y"]) == (width < 1024)
                 if dark and name == "running":
                     picture(page, f"{name}-dark")
     finally:

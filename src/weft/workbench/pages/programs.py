@@ -51,8 +51,8 @@ class _Programs:
         source = (await asked(self._bench.program, first)) if first else None
         source = source or ProgramSource(NEW["ceql"], "ceql")
         ui.keyboard(self._key, ignore=[])
-        with ui.row().classes("w-full no-wrap items-start gap-4"):
-            with card("Programs", "w-56 shrink-0"):
+        with ui.element("div").classes("weft-split"):
+            with card("Programs", "weft-side"):
                 self._list([file.path for file in files], source.path)
             with ui.column().classes("grow min-w-0 gap-4"):
                 with card("Program"):

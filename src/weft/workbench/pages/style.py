@@ -32,6 +32,13 @@ body.body--dark { --q-primary: #2a9db5 !important; --q-negative: #f85149 !import
 .weft-places a:hover { opacity: 1; } .weft-places a.weft-at { opacity: 1; font-weight: 700; background: #ffffff24; }
 .weft-list { max-height: calc(100vh - 210px); overflow: auto; }
 .weft-list td { white-space: normal !important; overflow-wrap: break-word; padding: 5px 8px !important; }
+.weft-split { display: flex; align-items: flex-start; gap: 16px; width: 100%; }
+.weft-side { width: 14rem; flex-shrink: 0; }
+@media (max-width: 1023px) {
+  .weft-split { flex-direction: column; align-items: stretch; }
+  .weft-side { width: 100%; }
+  .weft-split .weft-list { max-height: 26vh; }
+}
 .weft-choose tbody tr { cursor: pointer; }
 tr.weft-here td, .weft-choose tbody tr.selected td { background: #0f5c6e1f; font-weight: 600; }
 .body--dark tr.weft-here td { background: #2a9db533; }
@@ -39,7 +46,7 @@ a:focus-visible, tr:focus-visible, .q-btn:focus-visible { outline: 2px solid #bf
 .weft-mono, .weft-pre { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 12.5px; }
 .weft-pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 .weft-picture { overflow: auto; max-height: 460px; }
-.weft-picture svg { max-width: max(100%, 760px) !important; height: auto; }
+.weft-picture svg { max-width: max(100%, 700px) !important; height: auto; }
 .weft-stale { opacity: 0.35; }
 .weft-editor { height: clamp(220px, 42vh, 460px); border: 1px solid #d8dee4; border-radius: 6px; overflow: hidden; }
 .body--dark .weft-editor { border-color: #30363d; }
@@ -60,6 +67,7 @@ a:focus-visible, tr:focus-visible, .q-btn:focus-visible { outline: 2px solid #bf
 .weft-picture [class^=weft-at-], .weft-picture [class^=weft-match-] { cursor: pointer; }
 .weft-chosen circle { stroke: #bf8700 !important; stroke-width: 4; }
 .weft-chosen path { stroke: #bf8700 !important; stroke-width: 3; }
+.q-notification__actions .q-btn { color: white !important; font-weight: 600; }
 .q-btn-toggle .q-btn { padding: 4px 12px; }
 .q-table th { font-weight: 600; color: #57606a; }
 .q-table tbody td { max-width: 46rem; overflow: hidden; text-overflow: ellipsis; }
