@@ -167,6 +167,8 @@ def test_mistakes_are_explained(spark: SparkSession, tmp_path: Path) -> None:
     frame = frame_of(spark, EVENTS)
     with pytest.raises(InputError, match="no column 'when' for the time of events"):
         api.match(frame, api.compile(KEYED), time="when")
+    with pytest.raises(InputError, match=r"no column 'what'.*and none 'when' for their time.*time=NAME, type=NAME"):
+        api.match(frame, api.compile(KEYED), time="when", type="what")
     with pytest.raises(InputError, match="did you mean 'type'"):
         api.match(frame, api.compile(KEYED), type="typ")
     (tmp_path / "e.csv").write_text("k,x\n1,2\n")

@@ -241,6 +241,8 @@ def test_pandas_with_mixed_objects():
 def test_missing_columns_are_an_error_with_a_hint():
     with pytest.raises(InputError, match=r"no column 'type'.*the columns are Type, ts; did you mean 'Type'"):
         list(read_events(pa.table({"Type": ["A"], "ts": [1]})))
+    with pytest.raises(InputError, match=r"no column 'type'.*, and none 'ts' for their time; .*--time NAME --type"):
+        list(read_events(pa.table({"what": ["A"], "when": [1]})))
     with pytest.raises(InputError, match=r"no column 'ts' for the time of events, nor 'start' and 'end'"):
         list(read_events(pa.table({"type": ["A"], "time": [1]})))
     with pytest.raises(InputError, match="two columns of the input are called 'x'"):

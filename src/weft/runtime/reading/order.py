@@ -321,15 +321,18 @@ def source_of(data: Any, reading: Reading) -> EventSource:
 
 # What to do when a column is not there: where times and types are is said by the caller.
 NAME_TYPE = "say which it is: --type NAME (type= in Python); or give all one type: --events 'file:FILE?type=NAME'"
+NAME_BOTH = NAME_TYPE.replace("it is: --type NAME (type=", "they are: --time NAME --type NAME (time=, type=")
 NAME_TIME = "say which it is: --time NAME (time= in Python)"
 
 
 def _check_columns(names: Collection[str], reading: Reading) -> None:
     missing = cure = None
+    lacks_time = reading.time not in names and not (START in names and END in names)
     if reading.type not in names:
-        missing = f"no column {reading.type!r} for the type of events"
-        wanted, cure = reading.type, NAME_TYPE
-    elif reading.time not in names and not (START in names and END in names):
+        also = f", and none {reading.time!r} for their time" if lacks_time else ""
+        missing = f"no column {reading.type!r} for the type of events{also}"
+        wanted, cure = reading.type, NAME_BOTH if lacks_time else NAME_TYPE
+    elif lacks_time:
         missing = f"no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
         wanted, cure = reading.time, NAME_TIME
     elif lost := next((name for name in reading.order if name not in names), None):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -29,6 +30,9 @@ __all__ = [
     "StatefulProcessor",
     "SupportsTriggerAvailableNow",
 ]
+
+# PySpark says so each time that it looks for pandas 3. weft hands it Arrow batches, and frames of plain columns only.
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 Release = tuple[int, int]
 OLDEST: Release = (3, 5)  # for batches

@@ -122,11 +122,15 @@ def needed_columns(
 
 def check_columns(names: Sequence[str], reading: Reading, where: str = "") -> None:
     """Refuse a table without the columns for time and type before a job is started."""
+    lacks_time = reading.time not in names and not (START in names and END in names)
+    if reading.type not in names and lacks_time:
+        why = f"{where}no column {reading.type!r} for the type of events, and none {reading.time!r} for their time"
+        raise InputError(f"{_missing(reading.type, why, names)}; say which they are: time=NAME, type=NAME")
     if reading.type not in names:
         why = f"{where}no column {reading.type!r} for the type of events"
         cure = f"say which it is: type=NAME; or give all one type: frame.withColumn({reading.type!r}, F.lit(NAME))"
         raise InputError(f"{_missing(reading.type, why, names)}; {cure}")
-    if reading.time not in names and not (START in names and END in names):
+    if lacks_time:
         why = f"{where}no column {reading.time!r} for the time of events, nor {START!r} and {END!r}"
         raise InputError(f"{_missing(reading.time, why, names)}; say which it is: time=NAME")
     for name in reading.order:
