@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import resource
 import socket
@@ -212,7 +213,7 @@ def test_bodies_that_come_at_once_are_bounded_together_and_in_time() -> None:
 
         limits._app = read
         try:
-            await limits({"type": "http", "headers": []}, receive, None)  # type: ignore[arg-type]
+            await limits({"type": "http", "headers": [(b"transfer-encoding", b"chunked")]}, receive, None)  # type: ignore[arg-type]
         except HTTPException as refused:
             return str(refused.status_code)
         return "taken"
@@ -224,7 +225,7 @@ def test_bodies_that_come_at_once_are_bounded_together_and_in_time() -> None:
         crowded = await attempt(body(b"x" * 60), 1)
         assert limits._held == 100
         limits._held = 0
-        limits._seconds = 0.0
+        limits.seconds = 0.0
 
         async def never() -> Any:
             await asyncio.Event().wait()
@@ -261,3 +262,44 @@ def test_publishers_that_are_long_gone_are_forgotten() -> None:
             service.engine.submit(Request(about, line, Publication(1, name, at))).result(60)
     assert list(service.engine.program.publishers) == ["a", "d", "e"]
     service.close()
+
+
+def test_bodies_that_come_side_by_side_do_not_keep_each_other_from_ending() -> None:
+    ended: list[str] = []
+
+    async def read(_scope: Any, given: Any, _send: Any) -> None:
+        try:
+            while (await given())["more_body"]:
+                await asyncio.sleep(0)
+        except HTTPException:
+            for _ in range(20):  # an answer takes a while, in which the bytes are still held
+                await asyncio.sleep(0)
+            raise
+
+    limits = BodyLimits(read, most_bytes=200, seconds=30.0, room=150)
+
+    async def one() -> None:
+        parts = iter([True] * 9 + [False])
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"x" * 10, "more_body": next(parts)}
+
+        try:
+            await limits({"type": "http", "headers": [(b"content-length", b"100")]}, receive, None)  # type: ignore[arg-type]
+            ended.append("taken")
+        except HTTPException as refused:
+            ended.append(str(refused.status_code))
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(one() for _ in range(4)))
+
+    asyncio.run(all_at_once())
+    assert sorted(ended) == ["429", "429", "429", "taken"]
+    assert limits._held == 0
+
+
+def test_a_client_that_sends_before_it_reads_gets_the_answer(server: ServerProcess) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("POST", "/v1/events", b"x" * (10 << 20))
+    answer = connection.getresponse()
+    assert (answer.status, json.loads(answer.read())["problem"][:22]) == (413, "a body has at most 1,0")
