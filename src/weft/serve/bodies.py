@@ -63,7 +63,7 @@ class _Body:
         """The next part of it, or what comes after it."""
         if self.is_whole:
             return await self._receive()
-        # All that is announced is held before any of it comes: bodies side by side must not keep each other from ending.
+        # All that is announced is held before any of it comes: bodies at once must not keep each other from ending.
         self._hold(self._declared)
         message = await self._in_time()
         self._size += len(message.get("body", b""))
