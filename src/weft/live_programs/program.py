@@ -119,6 +119,8 @@ class LiveProgram(LiveState):
                 self.events = max(self.events, first + count)
             self.rejected += len(source.rejected)
             report_rejected(source.rejected, self._rejects)
+            if source.late_ends and self._aside.is_refuted(source.late_ends, self.events, self.program.time_unit):
+                self._begin_anew()
             return self._deliver(found)
 
     def _admit(self, batch: EventBatch, found: Pieces, *, gaps: bool = False) -> None:
@@ -310,7 +312,8 @@ class LiveProgram(LiveState):
         meant: list[Deployed] = []
         for item in what:
             if isinstance(item, Deployment):
-                own = [deployed for deployed in item.deployed if deployed in present]
+                queries = {id(deployed.query) for deployed in item.deployed}
+                own = [deployed for deployed in present if id(deployed.query) in queries]
                 if not own:
                     raise UsageError(f"{item!r} is removed already")
             else:

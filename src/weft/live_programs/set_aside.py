@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Int64s
-from weft.runtime.reading.fronts import Front, jump_ticks
+from weft.runtime.reading.fronts import CONFIRM, Front, jump_ticks
 from weft.runtime.reading.order import stream_order
 
 
 class SetAside:
-    """How far a stream has come, and its events that are further ahead than `max_jump` seconds (None: none are)."""
+    """How far a stream has come, and its events that are further ahead than `max_jump` seconds (None: none are).
+
+    `before`: how many events came more than a jump before the first few, or None once these are believed.
+    """
 
     def __init__(self, max_jump: float | None) -> None:
         self.max_jump = max_jump
         self.front = Front(agree=1)
         self.held: EventBatch | None = None
+        self.before: int | None = 0
 
     def __len__(self) -> int:
         return 0 if self.held is None else len(self.held)
@@ -34,9 +39,24 @@ class SetAside:
             return batch
         return self._parted(batch, time)
 
+    def is_refuted(self, late_ends: Sequence[int], taken: int, time_unit: str) -> bool:
+        """Whether these events, which came too late, show that the few `taken` so far were in the far future."""
+        jump, time = jump_ticks(self.max_jump, time_unit), self.front.time
+        if taken >= CONFIRM:
+            self.before = None
+        if jump is None or time is None or self.before is None:
+            return False
+        self.before += sum(end < time - jump for end in late_ends)
+        return self.before >= CONFIRM
+
+    def begin_anew(self) -> None:
+        """Let the next event tell the time; what is set aside stays so."""
+        self.front, self.before = Front(agree=1), 0
+
     def passed(self, time: int) -> EventBatch:
         """Those that end by a time which has come."""
         self.front.pass_time(time)
+        self.before = None
         return self._parted(blocks.empty(), self.front.time)
 
     def rest(self) -> EventBatch:

@@ -25,7 +25,8 @@ from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.budgets import Given
 from weft.runtime.limits.guarding import Guard, Limits
 from weft.runtime.limits.shedding import Shed
-from weft.runtime.live.lanes import LANES, deployments_of
+from weft.runtime.live.deployments import Deployments
+from weft.runtime.live.lanes import LANES, LanedDeployments, deployments_of
 from weft.runtime.options import USUAL, EventColumns, Options
 from weft.runtime.reading.fronts import Front
 from weft.runtime.store.pages import pages_below, pages_under
@@ -44,8 +45,7 @@ class LiveState:
         self._set(EMPTY)
         self.events = 0  # taken so far: the position of the next one
         self.rejected = 0
-        self._deployments = deployments_of(options.sharing, options.choices)
-        self._deployments.identify_by(options.columns.key)
+        self._deployments = self._no_deployments()
         self._since: tuple[int, int] | None = None  # the end and start of the last event
         self._aside = SetAside(options.arrival.max_jump)
         self._lock = threading.RLock()
@@ -79,6 +79,17 @@ class LiveState:
     def state_bytes(self) -> int:
         """The bytes of memory that all queries hold now, counted."""
         return self._deployments.state_bytes
+
+    def _no_deployments(self) -> Deployments | LanedDeployments:
+        deployments = deployments_of(self._options.sharing, self._options.choices)
+        deployments.identify_by(self._options.columns.key)
+        return deployments
+
+    def _begin_anew(self) -> None:
+        """Let all queries begin with the next event, whatever time it has."""
+        self._deployments, self._pages, self._since = self._no_deployments(), {}, None
+        self._deployments.deploy(self.program)
+        self._aside.begin_anew()
 
     def _set(self, program: Program) -> None:
         self.program = program
@@ -146,6 +157,7 @@ class LiveState:
                 "deployments": self._deployments.structure(),
                 "max_jump": self._aside.max_jump,
                 "front": self._aside.front.to_plain(),
+                "before": self._aside.before,
             }
             held = {} if self._aside.held is None else {HELD: blocks.pack(self._aside.held)}
             write_saved(path, about, self._snapshot() | held, compressed=compressed)
@@ -211,6 +223,7 @@ class LiveState:
         self._aside.max_jump = about["max_jump"]
         self._aside.front = replace(Front.from_plain(about["front"]), agree=1)
         self._aside.held = None if held is None else blocks.unpack(held)
+        self._aside.before = about.get("before")
 
     def _with_running_queries(self) -> Program:
         """The program, with the queries as they are deployed in place of equal ones."""

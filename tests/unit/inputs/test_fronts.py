@@ -102,6 +102,45 @@ def test_an_event_ahead_makes_no_other_late(ahead: int, size: int) -> None:
     assert program.counters["events"] == 41
 
 
+@pytest.mark.parametrize("threads", [None, 2])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_beginning_in_the_far_future_is_given_up(count: int, threads: int | None, tmp_path: Path) -> None:
+    rejects: list[weft.Rejected] = []
+    program = weft.live(PAIRS, rejects=rejects, threads=threads)
+    for at in range(count):
+        program.push([{"type": "A", "ts": YEAR_2025 + at, "n": -1}])
+    found = [*program.push(_events(1)), *program.push(_events(1))]
+    program.save(tmp_path / "saved")
+    program = weft.live.load(tmp_path / "saved", rejects=rejects)
+    found += [match for at in range(2, 40) for match in program.push(_events(40)[at : at + 1])]
+    assert [one.reason.partition(":")[0] for one in rejects] == ["late"] * 3
+    assert len(found) == 18
+    assert found[0].positions == (count + 1, count + 2)
+    program.save(tmp_path / "again")
+    assert len(weft.live.load(tmp_path / "again").push(_events(2, YEAR_2020 + 80_000))) == 1
+
+
+def test_a_beginning_that_is_confirmed_or_told_is_kept() -> None:
+    confirmed, told = weft.live(PAIRS, rejects=[]), weft.live(PAIRS, rejects=[])
+    for at in range(3):
+        confirmed.push([{"type": "A", "ts": YEAR_2025 + at, "n": -1}])
+    told.push(_events(1))
+    told.advance(YEAR_2025)
+    for event in _events(10):
+        assert len(confirmed.push([event])) == len(told.push([event])) == 0
+    assert confirmed.counters["rejected"] == told.counters["rejected"] == 10
+
+
+def test_queries_can_be_removed_after_a_beginning_was_given_up() -> None:
+    program = weft.live(rejects=[])
+    deployed = program.deploy(PAIRS)
+    program.push([{"type": "A", "ts": YEAR_2025, "n": -1}])
+    program.push(_events(3))
+    assert len(program.push(_events(4, YEAR_2020 + 10_000))) == 2
+    program.remove(deployed)
+    assert len(program.push(_events(4, YEAR_2020 + 20_000))) == 0
+
+
 def test_events_after_a_pause_are_matched_when_they_are_confirmed() -> None:
     program = weft.live(PAIRS)
     assert len(program.push(_events(4))) == 2

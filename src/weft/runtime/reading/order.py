@@ -143,6 +143,7 @@ class EventSource:
         self.rejected: list[Rejected] = []
         self.counters: dict[str, int] = {"events": 0, "rejected": 0}
         self.row = 0  # rows of the input that have been read
+        self.late_ends: list[int] = []  # of the events that are late after those before this source
         self._chunks = chunks
 
     def __iter__(self) -> Iterator[EventBatch]:
@@ -187,7 +188,8 @@ class EventSource:
             reading.time_unit,
         )
         if reading.since is not None:
-            problems.update(_late(starts, ends, reading.since, problems))
+            problems.update(late := _late(starts, ends, reading.since, problems))
+            self.late_ends += ends[list(late)].tolist()
         if reading.until is not None:
             problems.update(_ahead(ends, reading.until, problems))
         problems.update(chunk.problems)
@@ -363,12 +365,9 @@ def _late(starts: Int64s, ends: Int64s, since: tuple[int, int], unread: Collecti
 
 def _ahead(ends: Int64s, until: int, unread: Collection[int]) -> dict[int, str]:
     """The rows that are ahead of the clock by more than is allowed."""
+    why = f"by this machine's clock nothing after {until} is believed: is the time unit right?"
     rows = [int(row) for row in np.flatnonzero(ends > until) if row not in unread]
-    return {
-        row: f"ahead: it ends at {ends[row]}, and by this machine's clock nothing after {until} is believed: is the "
-        "time unit right? (--time-unit, --max-ahead)"
-        for row in rows
-    }
+    return {row: f"ahead: it ends at {ends[row]}, and {why} (--time-unit, --max-ahead)" for row in rows}
 
 
 def _after(later: Segment, earlier: Segment) -> bool:
