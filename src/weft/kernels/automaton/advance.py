@@ -1,8 +1,7 @@
-"""The automaton kernels: advance one query over a batch of events, and write out the matches that end in it.
+"""Automaton kernels: advance one query over a batch of events, and write the matches that end in it.
 
-There is one for each way to report matches, so that a query's first use compiles only what it needs. Each stops
-and asks when it meets something new (an unknown edge, a full buffer); Python answers and calls again, and it goes
-on where it stopped.
+There is one for each way to report matches, so that a query's first use compiles only what it needs. Each returns when
+it meets something unknown (an edge, a full buffer); Python handles it and calls again, and the kernel resumes.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def _begin_walk(control: Int64s) -> None:
 
 @device_no_refcount
 def _go_on(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cuts) -> int:
-    """To the next event that ends matches, unless its matches are being enumerated already."""
+    """Advance to the next event that ends matches, unless its matches are being enumerated already."""
     if control[PHASE] == ENUMERATING:
         return FINAL_EVENT
     answer = update(tables, state, batch, control, cuts)
@@ -66,7 +65,7 @@ def _go_on(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
 
 @device_no_refcount
 def _finish(tables: Tables, state: State, batch: Batch, control: Int64s, event: int) -> None:
-    """After the matches of an event: forget the runs that they consume."""
+    """Finish an event whose matches were enumerated: remove the partial matches that they consume."""
     control[PHASE] = UPDATING
     if tables.consume == 0 or control[EMITTED] == 0:
         return
@@ -82,7 +81,7 @@ def _finish(tables: Tables, state: State, batch: Batch, control: Int64s, event: 
 
 @device_no_refcount
 def _choose(answer: int, output: Output, control: Int64s) -> None:
-    """Drop all matches of an event but the maximal ones, when all are there."""
+    """Keep only the maximal matches of an event, once all are known."""
     if answer == DONE:
         keep_maximal(output, control)
     elif answer == FLUSH:
@@ -101,7 +100,7 @@ def advance_all(
     maximal: bool,
     ranks: Ranks,
 ) -> int:
-    """All matches, or of those of each event the maximal ones, or the share of a lane."""
+    """Emit all matches, or the maximal ones of each event, or the share of a lane."""
     while True:
         answer = _go_on(tables, state, batch, control, cuts)
         if answer != FINAL_EVENT:
@@ -133,7 +132,7 @@ def advance_counted(
     few: int,
     ranks: Ranks,
 ) -> int:
-    """Only count matches: few by walking, as that is fastest, many by the numbers of paths."""
+    """Count matches: by enumeration while they are few, which is fastest, else by the numbers of paths."""
     while True:
         answer = _go_on(tables, state, batch, control, cuts)
         if answer != FINAL_EVENT:
@@ -164,7 +163,7 @@ def advance_filtered(
     wanted: Wanted,
     ranks: Ranks,
 ) -> int:
-    """All matches that satisfy conditions over several events, or the maximal ones of each event, or a lane's share."""
+    """Emit the matches that satisfy joint conditions: all, the maximal ones of each event, or a lane's share."""
     conditions = tested.conditions
     lend(conditions.room, 0, tested.machine)
     while True:
@@ -189,7 +188,7 @@ def advance_filtered(
 def advance_best(
     tables: Tables, state: State, batch: Batch, output: Output, control: Int64s, cuts: Cuts, best: Best
 ) -> int:
-    """The best matches of each event."""
+    """Emit the best matches of each event."""
     while True:
         answer = _go_on(tables, state, batch, control, cuts)
         if answer != FINAL_EVENT:

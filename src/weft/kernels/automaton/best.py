@@ -1,8 +1,8 @@
 """The best matches that end at one event, in an order that a common suffix does not change, without enumerating all.
 
-For every node of the match graph that is reachable and inside the window, in order of ids (so that
-successors come first), the best few runs are kept as pairs: the node a run begins with, and which of the best
-runs of its `next` continues it. NEXT, LAST and ANY keep one, LIMIT n keeps n.
+For every node of the match graph that is reachable and inside the window, in order of ids (so that successors come
+first), the best few partial matches are stored as pairs: the first node, and which of the best partial matches of its
+`next` continues it. NEXT, LAST and ANY keep one, LIMIT n keeps n.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LATEST_START, NEXT_ORDER, LAST_ORDER = 0, 1, 2
 def _unfold(
     state: State, best: Best, begin: Int64s, ranks: Int32s, node: int, rank: int, words: Int64s, length: int
 ) -> tuple[int, int]:
-    """Write a run's words after the first `length`, last mark first; the new length and the run's first node."""
+    """Write a run's words after the first `length`, last mark first; return the new length and its first node."""
     mask = state.starts.size - 1
     keep = best.keep
     while True:
@@ -96,7 +96,7 @@ def _is_better(
 
 @device
 def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -> Int64s:
-    """The nodes that runs inside the window go through, by id."""
+    """Number the nodes that runs inside the window pass through, by id."""
     mask = state.starts.size - 1
     found = np.empty(64, np.int64)
     count = 0
@@ -124,7 +124,7 @@ def _reachable(state: State, best: Best, tail: int, horizon: int, finals: int) -
 
 @device
 def emit_best(state: State, batch: Batch, output: Output, control: Int64s, best: Best, event: int, horizon: int) -> int:
-    """Write the best matches that end at an event; DONE or FLUSH."""
+    """Write the best matches that end at an event; return DONE or FLUSH."""
     nodes, mask, tail, keep = state.nodes, state.starts.size - 1, control[TAIL], best.keep
     finals = control[FINALS]
     ids = _reachable(state, best, tail, horizon, finals)
@@ -188,7 +188,7 @@ def _final_run(
     event: int,
     words: Int64s,
 ) -> tuple[int, int, int]:
-    """A run of a final set, this event included: its length, first position and start time."""
+    """Write a run of a final set with the current event; return its length, first position and start time."""
     mask = state.starts.size - 1
     label, node = state.finals[2 * final], state.finals[2 * final + 1]
     length = 0
@@ -203,7 +203,7 @@ def _final_run(
 
 
 class BestRuns(NamedTuple):
-    """The best runs of each node: where they begin, their ranks there, and how many there are."""
+    """The best runs of each node: where they begin, their ranks there, and their number."""
 
     begin: Int64s
     ranks: Int32s
@@ -222,7 +222,7 @@ def _emit_finals(
     two: Int64s,
     event: int,
 ) -> int:
-    """Write the best of all final sets; FLUSH, with nothing written, when a buffer is full."""
+    """Write the best of all final sets; return FLUSH, with nothing written, if a buffer is full."""
     begin, ranks, counts = runs
     mask = state.starts.size - 1
     finals = control[FINALS]

@@ -1,4 +1,4 @@
-"""Conditions over several events of a match, as tables, and what the machine is given to evaluate them."""
+"""Conditions over several events of a match as tables, and their evaluation by the machine."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Conditions(NamedTuple):
     """All conditions of a query. `x_at` are offsets: the x of item i are x[x_at[i] : x_at[i + 1]]."""
 
     slot_count: int
-    fewest: int  # events of a match, which some condition asks for
+    fewest: int  # events of a match that some condition requires
     label_slots_at: Int32s
     label_slots: Int32s  # slots (condition, variable) an event with the label fills
     label_tests_at: Int32s
@@ -71,11 +71,11 @@ class Conditions(NamedTuple):
     folds_at: Int32s
     folds: Int32s  # [fold, 3]: the results that the code of each condition reads
     code_at: Int32s  # [condition, 2] -> where its code begins and ends
-    room: Int64s  # where what the machine reads is noted
+    room: Int64s  # the array table of the machine
 
 
 class Cuts(NamedTuple):
-    """Tests that runs can fail as they grow, by label: those of `Conditions` that hold for whole matches."""
+    """Tests by label that a partial match can fail for good; they are among those of `Conditions`."""
 
     tests_at: Int32s
     tests: Int32s  # [test, TEST]
@@ -85,8 +85,8 @@ class Cuts(NamedTuple):
     room: Int64s
 
 
-KEEP, NOT_LAST, CUT = range(3)  # a run: goes on, cannot end here, can neither end nor go on
-_LOOKED_AT = 4  # ways to go on from an event that are looked at
+KEEP, NOT_LAST, CUT = range(3)  # a run: continues, cannot end here, can neither end nor continue
+_LOOKED_AT = 4  # successors of an event that are visited
 
 
 @always_inline
@@ -102,7 +102,7 @@ def cut(
     label: Any,
     head: Any,
 ) -> int:
-    """What becomes of the runs of a set by an event that would be marked next: KEEP, unless all fail a test with it."""
+    """Decide about the runs of a set at an event that would be marked next: KEEP unless all fail a test with it."""
     begin, end = cuts.tests_at[label], cuts.tests_at[label + 1]
     if begin == end:
         return KEEP
@@ -133,7 +133,7 @@ def cut(
 
 @device_no_refcount
 def _fold(room: Int64s, function: Any, slot: Any, column: Any, entry: Any, earlier: Int32s, slots: Any) -> Any:
-    """A function of a column over the events in a slot, in stream order: those from an entry on."""
+    """Apply a function to a column over the events in a slot, in stream order, from an entry on."""
     payload, width = words(room, VALUES), noted(room, WIDTH)
     count = np.int64(0)
     kind, word = np.int64(MISSING), np.int64(0)
@@ -155,7 +155,7 @@ def _fold(room: Int64s, function: Any, slot: Any, column: Any, entry: Any, earli
                 kind, word = calculated(ADD, kind, word, here_kind, here)
                 count += 1
         elif function != FIRST and (number or here_kind == TEXT):
-            better = kind == MISSING or (number and kind == TEXT)  # numbers count before texts
+            better = kind == MISSING or (number and kind == TEXT)  # numbers precede texts
             if not better:
                 order = order_of(here_kind, here, kind, word, octets(room, TEXTS), words(room, TEXT_OFFSETS))
                 better = order == (-1 if function == LEAST else 1)
@@ -176,7 +176,10 @@ def _fold(room: Int64s, function: Any, slot: Any, column: Any, entry: Any, earli
 def test_combinations(
     conditions: Conditions, condition: Any, filled: Any, entry: Any, row: Any, latest: Int32s, earlier: Int32s
 ) -> bool:
-    """Whether a condition holds for every choice of events; those of slot `filled` are only `entry` (-1: any)."""
+    """Whether a condition holds for all combinations of events.
+
+    The events of slot `filled` are only `entry`, or all if that is -1.
+    """
     room, slots = conditions.room, conditions.slot_count
     chosen, lists, results = words(room, CHOSEN), words(room, LISTS), words(room, RESULTS)
     for k in range(conditions.own_slots_at[condition], conditions.own_slots_at[condition + 1]):

@@ -1,10 +1,9 @@
-"""How many matches end at an event, told from the match graph without listing them (DCORE 5.1).
+"""Numbers of matches that end at an event, computed from the match graph without enumeration (DCORE 5.1).
 
-A node has as many paths as its `next` and its `alternative` together. The numbers are filled in by id, since a
-node leads to older ones only, when somebody asks: an update costs the same whether they are asked for or not.
-They have as many words of 64 bits as they need, the lowest first, so that they are exact whatever their size.
-Paths that begin before the window are not counted: where a set has some (its `eldest` start is too old), the
-paths inside are counted for this event, each node once.
+A node has as many paths as its `next` and its `alternative` together. The numbers are computed by id on demand, as a
+node leads only to older ones, so an update costs the same with and without them. They have as many words of 64 bits as
+needed, the lowest first, so that they are exact. Paths that begin before the window are not counted: where a set has
+some (its `eldest` start is too old), the paths inside are counted for this event, each node once.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Counts(NamedTuple):
     """Numbers of paths, by slot of the ring; a number has `size` words."""
 
     paths: Words  # [slot, size] -> all paths of the node that were alive when it was filled
-    eldest: Int64s  # [slot] -> the least start key of these
+    eldest: Int64s  # [slot] -> their least start key
     inside: Words  # [slot, size] -> those inside the window of the event `known`
     known: Int64s  # [slot]
     marks: Int64s
@@ -48,7 +47,7 @@ class Counts(NamedTuple):
 
 @device_no_refcount
 def _add(to: Words, at: int, numbers: Words, place: int, size: int) -> bool:
-    """Add one number to another; whether it has become too large."""
+    """Add one number to another; return whether it overflows."""
     carry = np.uint64(0)
     for k in range(size):
         one = to[at + k] + carry
@@ -68,7 +67,7 @@ def _set(to: Words, at: int, value: int, size: int) -> None:
 
 @device_no_refcount
 def fill_paths(state: State, control: Int64s, counts: Any) -> int:
-    """Give all new nodes their numbers of paths; DONE, or WIDER when one does not fit."""
+    """Compute the numbers of paths of all new nodes; return DONE, or WIDER if one overflows."""
     nodes, mask, size = state.nodes, state.starts.size - 1, counts.size
     tail = control[TAIL]
     for node in range(max(counts.marks[FILLED], tail), control[HEAD]):
@@ -97,7 +96,7 @@ def fill_paths(state: State, control: Int64s, counts: Any) -> int:
 
 @device_no_refcount
 def _add_alive(state: State, counts: Counts, horizon: int, to: Words, at: int, node: int) -> bool:
-    """Add the paths of a node inside the window, which must be known; whether something is carried."""
+    """Add the paths of a node inside the window, which must be known; return whether there is an overflow."""
     slot, size = node & (state.starts.size - 1), counts.size
     if state.nodes[(slot << 2) + 3] < horizon:
         return False
@@ -108,7 +107,7 @@ def _add_alive(state: State, counts: Counts, horizon: int, to: Words, at: int, n
 
 @device_no_refcount
 def _is_open(state: State, counts: Counts, tail: int, horizon: int, node: int) -> bool:
-    """Whether it must still be found out how many paths of a node are inside the window."""
+    """Whether the number of paths of a node inside the window is unknown."""
     slot = node & (state.starts.size - 1)
     return bool(
         node >= tail
@@ -119,7 +118,7 @@ def _is_open(state: State, counts: Counts, tail: int, horizon: int, node: int) -
 
 @device_no_refcount
 def count_inside(state: State, counts: Any, tail: int, horizon: int, node: int) -> int:
-    """Find out how many paths of a node, and of all it leads to, are inside the window; DONE or DEEPER."""
+    """Compute the paths inside the window of a node and of all nodes it leads to; return DONE or DEEPER."""
     nodes, mask, size, stack = state.nodes, state.starts.size - 1, counts.size, state.stack
     top = 0
     if _is_open(state, counts, tail, horizon, node):

@@ -1,7 +1,7 @@
-"""Enumeration: writes out the matches that end at one event, each once, with delay linear in its size.
+"""Enumeration: write the matches that end at one event, each once, with delay linear in its size.
 
-The walk goes from the last mark to the first and can be suspended at any match: its stack, path and
-current node are in the state and the control words.
+The walk goes from the last mark to the first and can be suspended at any match: its stack, path and current node are
+in the state and the control words.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from weft.kernels.jit import device_no_refcount
 
 POP = -3  # CURRENT: take the next branch from the stack
 OPEN = -4  # CURRENT: begin with the next final set
-PUT_OFF = -16  # on the stack: this, less a node whose branch was taken first; below it how many matches there were
+PUT_OFF = -16  # on the stack: this minus a node whose branch was visited first; below it the number of matches before
 
 
 @device_no_refcount
@@ -53,9 +53,9 @@ def enumerate_matches(
     most: int,
     ranks: Ranks,
 ) -> int:
-    """Go through the final sets of an event from where it was left off; DONE, FLUSH, DEEPER or PAUSE.
+    """Resume the enumeration of the final sets of an event; return DONE, FLUSH, DEEPER or PAUSE.
 
-    Where matches are counted, it pauses after `most` nodes. Of a share, only its `ranks` are walked.
+    While counting, it pauses after `most` nodes. With a share, only its `ranks` are enumerated.
     """
     # Arrays are locals and writing a match is spelt out here: calls and attributes in the loop cost
     # reference counting, several times the work itself.

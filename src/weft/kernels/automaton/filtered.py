@@ -1,8 +1,8 @@
 """Enumeration with conditions over several events: a branch ends as soon as a condition on it fails.
 
-As `enumerate_matches`, but each entry of the path also keeps what conditions read of its event, and for
-each slot of a condition which entries fill it: `latest` after each entry, `earlier` from entry to entry.
-The walk goes backwards, so along a slot's chain positions rise.
+Like `enumerate_matches`, but each entry of the path also stores the values that conditions read of its event, and for
+each slot of a condition which entries fill it: `latest` after each entry, `earlier` from entry to entry. The walk goes
+backwards, so along a slot's chain positions increase.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ from weft.kernels.jit import device_no_refcount
 from weft.kernels.machine.machine import Machine, holds
 from weft.kernels.machine.tagged import MISSING, VALUE
 
-PAUSE_AFTER_NODES = 1 << 20  # nodes that are visited before it pauses: some hundredths of a second
+PAUSE_AFTER_NODES = 1 << 20  # nodes that are visited before a pause: some hundredths of a second
 
 
 @device_no_refcount
 def _test_slowly(conditions: Conditions, path: Path, label: int, entry: int, slots: int) -> bool:
-    """The general conditions that an event decides, and those on a scope that it begins."""
+    """Test the general conditions that an event decides, and those on a scope that begins with it."""
     row = entry + 1
     for k in range(conditions.label_general_at[label], conditions.label_general_at[label + 1]):
         test, slot = conditions.label_general[2 * k], conditions.label_general[2 * k + 1]
@@ -94,7 +94,7 @@ class Tested(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is enumerated: matches are only counted; those that others extend to earlier events are left out.
+    """The mode of enumeration: only count matches, or only keep maximal ones.
 
     It pauses after `most` nodes.
     """
@@ -142,7 +142,7 @@ def enumerate_filtered(
     answer = DONE
     while True:
         if current == POP:
-            if top == base:  # the part is walked
+            if top == base:  # the part is done
                 base = -1
             if visits > last:
                 answer = PAUSE
@@ -150,7 +150,7 @@ def enumerate_filtered(
             if top > 0:
                 top -= 1
                 current, depth = stack[2 * top], stack[2 * top + 1]
-                if current <= PUT_OFF:  # longer ones came first: were there any?
+                if current <= PUT_OFF:  # longer ones came first: check whether there were any
                     top -= 1
                     current, alone = PUT_OFF - current, True
                     if stack[2 * top] < control[EMITTED] + emitted:

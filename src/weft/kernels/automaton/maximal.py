@@ -1,4 +1,4 @@
-"""MAX: of the matches that end at one event, those whose positions are not strictly contained in another's."""
+"""MAX: the matches that end at one event whose positions are not strictly contained in another's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.kernels.jit import device_no_refcount
 
 @device_no_refcount
 def begin_again(output: Output, control: Int64s) -> None:
-    """Discard the matches of the current event, since there is no room for all of them."""
+    """Discard the matches of the current event, since there is no space for all of them."""
     matches = control[GROUP]
     control[COUNTED] -= control[OUT_MATCHES] - matches
     control[OUT_MATCHES], control[OUT_POSITIONS] = matches, output.offsets[matches]
@@ -29,7 +29,7 @@ def begin_again(output: Output, control: Int64s) -> None:
 
 @device_no_refcount
 def _is_within(output: Output, one: int, other: int) -> bool:
-    """Whether a match has only positions of another one, and fewer; both are ascending."""
+    """Whether the positions of a match, ascending, are a proper subset of those of another one."""
     at, end = output.offsets[one], output.offsets[one + 1]
     there, stop = output.offsets[other], output.offsets[other + 1]
     if end - at >= stop - there:
@@ -47,7 +47,7 @@ def keep_maximal(output: Output, control: Int64s) -> None:
     begin, end = control[GROUP], control[OUT_MATCHES]
     if end - begin < 2:
         return
-    for match in range(begin, end):  # `firsts` of what is dropped is negative, until all are compared
+    for match in range(begin, end):  # `firsts` of dropped matches is negative until all are compared
         for other in range(begin, end):
             if _is_within(output, match, other):
                 output.firsts[match] = -1

@@ -1,9 +1,9 @@
-"""A lane's share of the matches that end at an event (DCORE 5): every lane has the whole match graph, and walks a part.
+"""A lane's share of the matches that end at an event (DCORE 5): all lanes have the match graph, and enumerate a part.
 
 Without conditions a share is a range of ranks, which are the places of matches in the order of the walk: sets of paths
-that lie before it are passed by as a whole. Shares differ by one match at most. Under conditions ranks say little about
-how many matches are kept, so the top of the graph is cut into many small parts, which are dealt out: all lanes walk
-the top, and agree about who has which part.
+before it are skipped as a whole. Shares differ by one match at most. With conditions ranks say little about how many
+matches remain, so the top of the graph is cut into many small parts that are assigned to lanes: all lanes walk the top
+and compute the same assignment.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from weft.kernels.jit import device_no_refcount
 
 Floats = npt.NDArray[np.float64]
 
-# Marks, after those of counts: output events so far; whether the share of the current event is known, how many ranks
-# are to be passed by, how many matches are left; how high the stack is below the part that is walked, -1 for none.
+# Marks, after those of counts: output events so far; whether the share of the current event is known, the ranks
+# to be skipped, the remaining matches; the height of the stack below the current part, or -1.
 OUTPUTS, BEGUN, SKIP, LEFT, BASE = range(2, 7)
 MARKS = 7
-PARTS = 32  # into which the work of an event is cut for each lane, under conditions
-EXACT = 2.0**53  # numbers of paths are floats, and exact up to here: nobody can list more
+PARTS = 32  # parts of an event's work for each lane, with conditions
+EXACT = 2.0**53  # numbers of paths are floats, exact up to this, which exceeds any enumeration
 
 
 class Ranks(NamedTuple):
-    """Numbers of paths as `Counts` has them, each one float; and the lane, of none when all matches are listed."""
+    """Numbers of paths like `Counts`, each as one float; and the lane, where 0 `shares` means all matches."""
 
     paths: Floats
     eldest: Int64s
     inside: Floats
     known: Int64s
     marks: Int64s
-    loads: Floats  # what each lane was dealt of the current event, and at the end how large a part may be
+    loads: Floats  # the load of each lane at the current event, and last the largest size of a part
     size: int  # 1
     share: int
     shares: int
@@ -50,7 +50,7 @@ class Ranks(NamedTuple):
 
 @device_no_refcount
 def weight(state: State, ranks: Ranks, horizon: int, node: int) -> Any:
-    """How many paths of a node are inside the window."""
+    """Return the number of paths of a node inside the window."""
     slot = node & (state.starts.size - 1)
     if node < 0:  # the current event is the whole match
         return 1.0
@@ -93,7 +93,7 @@ def lane_index(ranks: Ranks) -> Any:
 
 @device_no_refcount
 def part_of(total: Any, index: Any, shares: Any) -> Any:
-    """How many ranks there are before a share."""
+    """Return how many ranks precede a share."""
     if total >= EXACT:
         return np.int64(EXACT // shares) * index
     # Not index * total // shares, which may be too large.
@@ -103,7 +103,7 @@ def part_of(total: Any, index: Any, shares: Any) -> Any:
 
 @device_no_refcount
 def end_share(control: Int64s, ranks: Ranks) -> None:
-    """All is walked; some lane has found a match, as far as it does not depend on conditions."""
+    """Finish an event: count it as output if its matches do not depend on conditions."""
     if ranks.shares > 0:
         control[EMITTED] = 1
         ranks.marks[BEGUN] = 0
@@ -112,7 +112,7 @@ def end_share(control: Int64s, ranks: Ranks) -> None:
 
 @device_no_refcount
 def deal(ranks: Ranks, size: Any) -> bool:
-    """Deal out a part to the lane that has least; whether it is this one."""
+    """Assign a part to the lane with the least load, and return whether it is this one."""
     least = 0
     for lane in range(1, ranks.shares):
         if ranks.loads[lane] < ranks.loads[least]:

@@ -1,6 +1,6 @@
-"""Candidates, found without regard to conditions over several events, are tested one by one (DCORE 4.1, refine).
+"""Test candidates, found without conditions over several events, one by one (DCORE 4.1, refine).
 
-A candidate becomes a match graph of one path, so that conditions are tested by the same code that prunes a walk.
+A candidate becomes a match graph of one path, so that conditions are tested by the same code that prunes enumerations.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from weft.kernels.automaton.tecs import (
 from weft.kernels.jit import bare_kernel
 from weft.kernels.memory.room import lend
 
-WHOLE = 1 << 62  # nodes: it never pauses
+WHOLE = 1 << 62  # nodes, so that it never pauses
 
 
 class CandidateSets(NamedTuple):
     """Candidates as arrays: the events of candidate c are those from `offsets[c]` to `offsets[c + 1]`."""
 
     offsets: Int64s
-    rows: Int64s  # of `values`: what conditions read of an event
+    rows: Int64s  # of `values`: the operands of conditions
     labels: Int32s
     values: Int64s
     keeps: npt.NDArray[np.bool_]
@@ -59,7 +59,7 @@ def refine(
     tested: Tested,
     ranks: Ranks,
 ) -> int:
-    """Say of the candidates from control[EVENT] on whether conditions hold: DONE, or DEEPER when one is too long."""
+    """Test the candidates from control[EVENT] on; return DONE, or DEEPER if one is too long."""
     offsets, rows, labels, values, keeps = candidates
     lend(tested.conditions.room, 0, tested.machine)
     width, mask = batch.payload.size, state.starts.size - 1

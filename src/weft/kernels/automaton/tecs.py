@@ -1,11 +1,11 @@
-"""Partial matches as flat arrays: the layout that the automaton kernels share, and how sets of runs are joined.
+"""Match graph in flat arrays: the layout that the automaton kernels share, and the union of sets of partial matches.
 
-Partial matches live in a tECS (DCORE chapter 5) as flat arrays. A node is four words in a ring:
-`position << 20 | label`, `next`, `alternative`, `youngest` (the greatest start key of its runs). An output
-node and the union above it are one node: it represents its position followed by every run of `next`, and
-every run of `alternative`. An explicit union (label UNION) has two sets as `next` and `alternative`;
-along a chain of unions `youngest` falls, so expired runs are cut off whole. Ids only grow, the slot is
-`id & mask`; ids below the tail are expired, so nothing has to be patched when a slot is used again.
+Partial matches are stored in a tECS (DCORE chapter 5). A node is four words in a ring: `position << 20 | label`,
+`next`, `alternative`, `youngest` (the greatest start key of its partial matches). An output node and the union above
+it are one node: it represents its position followed by every partial match of `next`, and every one of `alternative`.
+An explicit union (label UNION) has two sets as `next` and `alternative`; along a chain of unions `youngest` decreases,
+so expired partial matches are cut off whole. Ids only grow, the slot is `id & mask`; ids below the tail are expired, so
+nothing has to be updated when a slot is reused.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ UNION = LABEL_MASK  # label of an explicit union
 BARE = LABEL_MASK - 1  # label of a run's start that is not marked
 BOTTOM = -2  # `next` of a marked start
 NEVER = -(2**63)  # start key of an event at which no match starts or ends
-SPINE = 16  # unions looked through before a set is put on top unsorted
+SPINE = 16  # unions that are visited before a set is added unsorted
 
 # Answers of `advance`: the batch is done; an edge is unknown; the ring, the output, a scratch array is full.
 DONE, UNSEEN, GROW, FLUSH, DEEPER = 0, 1, 2, 3, 4
 FINAL_EVENT = 5  # matches end at the event before control[EVENT]
-PAUSE = 6  # it has walked for long: others get their turn
+PAUSE = 6  # many nodes were visited: Ctrl-C is checked
 WIDER = 7  # a number does not fit into its words
 
 # Control words.
@@ -44,11 +44,11 @@ CONTROL_WORDS = 20
 
 
 class Tables(NamedTuple):
-    """The query as data; filled in as events ask for it."""
+    """The query as tables, completed when events need them."""
 
     classes: Int32s  # letter -> class, 0: the event does not exist
-    wakes: npt.NDArray[np.bool_]  # letter -> some state is changed by it
-    touch: Words  # [class, word] -> states changed by the class, or not known to only wait
+    wakes: npt.NDArray[np.bool_]  # letter -> whether it changes some state
+    touch: Words  # [class, word] -> states that the class changes, or may change
     edges_at: Int32s  # [state, class] -> offset in edges, 0 unknown
     edges: Int32s  # count << 1 | whether the state also waits, then (label, target, final) for each other edge
     class_count: int  # room for classes in touch and edges_at
@@ -56,13 +56,13 @@ class Tables(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything that is remembered between batches."""
+    """The state between batches, and scratch arrays."""
 
     active: Words  # [partition, word] -> states with partial matches
     rows: Int64s  # [partition, state, 2] -> head, youngest
     nodes: Int64s  # [slot, 4]
     starts: Int64s  # [slot] -> start time, for nodes that start a run
-    payload: Int64s  # [slot, width] -> what conditions read of the event
+    payload: Int64s  # [slot, width] -> the values that conditions read of the event
     epochs: Int64s  # [partition] -> consumption epoch (CONSUME BY ANY)
     lengths: Int64s  # [partition, state] -> marks of its longest run, or more; empty: no condition asks for many
     touched: Int64s  # scratch, [state, 4]
@@ -71,7 +71,7 @@ class State(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Scratch: the match being enumerated, last event first, and what conditions know of it."""
+    """Scratch: the match being enumerated, last event first, and the state of conditions."""
 
     words: Int64s  # [entry] -> position << 20 | label
     payload: Int64s  # [entry, width]
@@ -80,16 +80,16 @@ class Path(NamedTuple):
 
 
 class Best(NamedTuple):
-    """For queries that report only the best matches of an event: how many, in which order, and scratch."""
+    """For queries that report only the best matches of an event: their number, their order, and scratch."""
 
     keep: int  # 0: all matches are reported
     order: int  # see weft.kernels.automaton.best
     labels: Int32s  # label -> its rank among labels, by the names it shows
-    numbers: Int32s  # scratch, [slot] -> number among the nodes at hand, -1 none
+    numbers: Int32s  # scratch, [slot] -> number among the reachable nodes, -1 none
 
 
 class Batch(NamedTuple):
-    """The events, as flat arrays."""
+    """The events as flat arrays."""
 
     letters: Int32s
     slots: Int32s  # partition of each event, -1 none; empty: one partition
@@ -101,7 +101,7 @@ class Batch(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Matches found: recycled buffers."""
+    """Buffers for matches."""
 
     events: Int64s  # index in the batch of the event that ends the match
     firsts: Int64s
@@ -124,7 +124,7 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
 
 @device_no_refcount
 def add_node(state: State, control: Int64s, word: int, next_: int, alternative: int, youngest: int) -> int:
-    """Make a node; there must be room in the ring."""
+    """Add a node; there must be space in the ring."""
     node: int = control[HEAD]
     at = (node & (state.starts.size - 1)) << 2
     state.nodes[at] = word
@@ -137,7 +137,10 @@ def add_node(state: State, control: Int64s, word: int, next_: int, alternative: 
 
 @device_no_refcount
 def _spine(state: State, tail: int, horizon: int, head: int, youngest: int, elements: Int64s) -> tuple[int, int, int]:
-    """Split a set at `youngest`: the number of elements above it (their ids in `elements`), the rest, nodes read."""
+    """Split a set at `youngest`: return the number of elements above it, the rest, and the nodes read.
+
+    The ids of the elements are written into `elements`.
+    """
     mask = state.starts.size - 1
     count = 0
     looked = 0
@@ -162,7 +165,7 @@ def _spine(state: State, tail: int, horizon: int, head: int, youngest: int, elem
 
 @device_no_refcount
 def _stack_up(state: State, control: Int64s, elements: Int64s, count: int, below: int) -> int:
-    """Put elements, the youngest first, on top of a set by explicit unions."""
+    """Add elements, the youngest first, to a set by explicit unions."""
     mask = state.starts.size - 1
     head = below
     for k in range(count - 1, -1, -1):
@@ -176,7 +179,7 @@ def _stack_up(state: State, control: Int64s, elements: Int64s, count: int, below
 
 @device_no_refcount
 def unite_sets(state: State, control: Int64s, horizon: int, left: int, right: int) -> int:
-    """The union of two sets, sorted by `youngest`."""
+    """Return the union of two sets, sorted by `youngest`."""
     mask = state.starts.size - 1
     tail = control[TAIL]
     if state.nodes[((left & mask) << 2) + 3] < state.nodes[((right & mask) << 2) + 3]:
@@ -186,7 +189,7 @@ def unite_sets(state: State, control: Int64s, horizon: int, left: int, right: in
     control[STEPS] += looked
     below = right
     if rest != 0:
-        # Here rest <= right. Its elements are not taken apart: a union may have a union on its left,
+        # Here rest <= right. Its elements are not split: a union may have a union on its left,
         # which costs the enumeration one visit more and nothing else.
         below = add_node(state, control, UNION, right, rest, state.nodes[((right & mask) << 2) + 3])
         if state.nodes[((rest & mask) << 2) + 3] > state.nodes[((right & mask) << 2) + 3]:
@@ -199,7 +202,7 @@ def unite_sets(state: State, control: Int64s, horizon: int, left: int, right: in
 
 @device_no_refcount
 def insert_node(state: State, control: Int64s, horizon: int, head: int, word: int, next_: int, youngest: int) -> int:
-    """Add an output node below the elements of a set that are younger; the new node's id is ASK_ROOM."""
+    """Add an output node below the younger elements of a set, and return the head; ASK_ROOM has the new id."""
     elements = state.stack  # free while no match is enumerated
     count, rest, looked = _spine(state, control[TAIL], horizon, head, youngest, elements)
     control[STEPS] += looked
@@ -217,7 +220,7 @@ def insert_node(state: State, control: Int64s, horizon: int, head: int, word: in
 
 @device_no_refcount
 def pass_expired(state: State, control: Int64s, horizon: int) -> None:
-    """Move the tail past the nodes that no match can use any more."""
+    """Move the tail past the nodes that no match can contain any more."""
     mask = state.starts.size - 1
     tail, head = control[TAIL], control[HEAD]
     while tail < head and state.nodes[((tail & mask) << 2) + 3] < horizon:
@@ -227,13 +230,13 @@ def pass_expired(state: State, control: Int64s, horizon: int) -> None:
 
 @bare_kernel
 def free_expired(state: State, control: Int64s, horizon: int) -> None:
-    """The same, called between events."""
+    """Call `pass_expired` between events."""
     pass_expired(state, control, horizon)
 
 
 @bare_kernel
 def mark_live(nodes: Int64s, tail: int, head: int, live: npt.NDArray[np.bool_]) -> int:
-    """Mark all nodes that the marked ones, by slot, lead to; how many there are. What a node leads to is older."""
+    """Mark all nodes reachable from the marked ones, by slot, and return their number. Successors are older."""
     mask = live.size - 1
     count = 0
     for node in range(head - 1, tail - 1, -1):

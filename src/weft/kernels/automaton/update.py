@@ -1,11 +1,11 @@
-"""The update kernel: takes one query from event to event until a match ends (DCORE Algorithm 1).
+"""The update kernel: advances one query from event to event until a match ends (DCORE Algorithm 1).
 
-It returns when it meets something new (an unknown edge, a full buffer); Python handles it and calls
-again, and the kernel resumes. The state of a (partition, state) pair is a row of two words, the
-set's head node and its `youngest`, so an update does not read nodes.
+It returns when it meets something unknown (an edge, a full buffer); Python handles it and calls again, and the kernel
+resumes. The state of a (partition, state) pair is a row of two words, the set's head node and its `youngest`, so an
+update does not read nodes.
 
-All arrays are locals and all indexes unsigned: calls and attributes in the loop would cost reference
-counting, signed indexes a test each. Together they are half of the time per event.
+All arrays are locals and all indexes unsigned: calls and attributes in the loop would cost reference counting, signed
+indexes a test each. Together they are half of the time per event.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ LONG = np.int64((1 << 31) - 1)  # marks that are not counted further
 
 @device_no_refcount
 def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cuts) -> int:
-    """Process events from control[EVENT] on until one ends matches: FINAL, and they are in state.finals.
+    """Process events from control[EVENT] on until one ends matches: return FINAL with the final sets in state.finals.
 
-    DONE at the end of the batch, else what is needed to go on.
+    Return DONE at the end of the batch, else the reason to stop.
     """
     classes, wakes, touch, edges_at, edges = tables.classes, tables.wakes, tables.touch, tables.edges_at, tables.edges
     active, rows, touched, final_sets = state.active, state.rows, state.touched, state.finals
@@ -93,7 +93,7 @@ def update(tables: Tables, state: State, batch: Batch, control: Int64s, cuts: Cu
         # Which states does the event change? Sorted by `youngest`, so that adding is mostly prepending.
         count = U(0)
         total = 0
-        begins = np.int64(0)  # where the edges are of runs that begin: entered last, as they are the youngest
+        begins = np.int64(0)  # edges of runs that begin, added last, as they are the youngest
         for word in range(words):
             changed = active[slot * words + word]
             if word == 0:

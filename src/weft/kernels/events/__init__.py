@@ -1,1 +1,1 @@
-"""Events on their way in: columns to codes, sources to one order."""
+"""Kernels for incoming events: columns to codes, several sources to one order."""

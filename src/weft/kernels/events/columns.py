@@ -1,6 +1,6 @@
-"""Columns of a batch to small codes, and codes to the letters a query reads.
+"""Encode columns of a batch as small codes, and codes as the letters that a query reads.
 
-Arrow's buffers are taken as they are: values, offsets and bytes of texts, validity bitmaps with a bit offset.
+Arrow's buffers are read directly: values, offsets and bytes of texts, validity bitmaps with a bit offset.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Uint64s = npt.NDArray[np.uint64]
 
 @bare_kernel
 def codes_of_ids(ids: Int32s, codes_by_id: Codes, codes: Codes) -> None:
-    """Codes of texts by their ids: place 0 is for a missing one, 1 for an unknown one."""
+    """Map the ids of texts to codes; entry 0 is for a missing text, entry 1 for an unknown one."""
     for i in range(np.uint64(len(ids))):
         codes[i] = codes_by_id[np.uint64(np.int64(ids[i]) + 2)]
 
 
 @bare_kernel
 def codes_of_indices(indices: Read[Indices], codes_by_index: Codes, codes: Codes) -> None:
-    """Codes of dictionary-encoded texts; arbitrary where the index of a missing one is."""
+    """Map dictionary-encoded texts to codes; the result is arbitrary for missing ones."""
     last = np.uint64(len(codes_by_index) - 1)
     for i in range(np.uint64(len(indices))):
         codes[i] = codes_by_index[min(np.uint64(indices[i]), last)]
@@ -40,7 +40,7 @@ def codes_of_indices(indices: Read[Indices], codes_by_index: Codes, codes: Codes
 
 @bare_kernel
 def mark_nulls(bits: Read[Bytes], bit_offset: int, code: int, codes: Codes) -> None:
-    """Give the rows without a value their own code."""
+    """Assign a code to the rows without a value."""
     for i in range(np.uint64(len(codes))):
         bit = np.uint64(bit_offset) + i
         if not (bits[bit >> np.uint64(3)] >> (bit & np.uint64(7))) & np.uint64(1):
@@ -49,7 +49,7 @@ def mark_nulls(bits: Read[Bytes], bit_offset: int, code: int, codes: Codes) -> N
 
 @bare_kernel
 def codes_of_bits(bits: Read[Bytes], bit_offset: int, codes: Codes) -> None:
-    """0 or 1 by the bits of a bitmap."""
+    """Convert a bitmap to codes 0 and 1."""
     for i in range(np.uint64(len(codes))):
         bit = np.uint64(bit_offset) + i
         codes[i] = (bits[bit >> np.uint64(3)] >> (bit & np.uint64(7))) & np.uint64(1)
@@ -57,7 +57,7 @@ def codes_of_bits(bits: Read[Bytes], bit_offset: int, codes: Codes) -> None:
 
 @bare_kernel
 def count_cuts(values: Read[Numbers], cuts: Numbers, codes: Codes) -> None:
-    """How many of a few ascending cuts each value reaches: one comparison for each, many values at a time."""
+    """Count the ascending cuts that each value reaches, by comparing with every cut; many values at a time."""
     block = 2048
     for low in range(0, len(values), block):
         high = min(low + block, len(values))
@@ -71,9 +71,9 @@ def count_cuts(values: Read[Numbers], cuts: Numbers, codes: Codes) -> None:
 
 @bare_kernel
 def search_cuts(values: Read[Numbers], tree: Numbers, count: int, codes: Codes) -> None:
-    """How many of `count` ascending cuts each value reaches, without branches.
+    """Count the ascending cuts that each value reaches, by a branch-free search.
 
-    `tree` is a complete binary search tree, root at place 1, padded at its end with the largest value there is.
+    `tree` is a complete binary search tree, root at place 1, padded at its end with the largest possible value.
     """
     size = np.uint64(len(tree))
     most = np.uint64(count)
@@ -87,14 +87,14 @@ def search_cuts(values: Read[Numbers], tree: Numbers, count: int, codes: Codes) 
 
 @bare_kernel
 def letters_of_one(codes: Codes, table: Int32s, letters: Int32s) -> None:
-    """Letters of a query over one column."""
+    """Compute the letters of a query over one column."""
     for i in range(np.uint64(len(codes))):
         letters[i] = table[codes[i]]
 
 
 @bare_kernel
 def letters_of_two(a: Codes, part_a: Uint32s, b: Codes, part_b: Uint32s, table: Int32s, letters: Int32s) -> int:
-    """Letters of a query over two columns; the smallest of them, negative when one is not known yet."""
+    """Compute the letters of a query over two columns; return the smallest, negative if one is unknown."""
     low = np.int32(0)
     for i in range(np.uint64(len(a))):
         letter = table[part_a[a[i]] + part_b[b[i]]]
@@ -114,7 +114,7 @@ def letters_of_three(
     table: Int32s,
     letters: Int32s,
 ) -> int:
-    """Letters of a query over three columns; the smallest of them, negative when one is not known yet."""
+    """Compute the letters of a query over three columns; return the smallest, negative if one is unknown."""
     low = np.int32(0)
     for i in range(np.uint64(len(a))):
         letter = table[part_a[a[i]] + part_b[b[i]] + part_c[c[i]]]
@@ -136,7 +136,7 @@ def letters_of_four(
     table: Int32s,
     letters: Int32s,
 ) -> int:
-    """Letters of a query over four columns; the smallest of them, negative when one is not known yet."""
+    """Compute the letters of a query over four columns; return the smallest, negative if one is unknown."""
     low = np.int32(0)
     for i in range(np.uint64(len(a))):
         letter = table[part_a[a[i]] + part_b[b[i]] + part_c[c[i]] + part_d[d[i]]]
@@ -162,7 +162,7 @@ def add_part(codes: Codes, part: Uint64s, indices: Uint64s) -> None:
 
 @bare_kernel
 def letters_of_indices(indices: Uint64s, table: Int32s, letters: Int32s) -> int:
-    """Letters by index into a table; the smallest of them."""
+    """Look letters up in a table by index; return the smallest."""
     low = np.int32(0)
     for i in range(np.uint64(len(indices))):
         letter = table[indices[i]]
@@ -183,7 +183,7 @@ def _spread(word: np.uint64) -> np.uint64:
 
 @bare_kernel
 def letters_of_keys(indices: Uint64s, keys: Uint64s, values: Int32s, letters: Int32s) -> int:
-    """Letters by index through an open-addressing table (values below 0: empty slot); the smallest of them."""
+    """Look letters up in a hash table (values below 0: empty slot); return the smallest."""
     mask = np.uint64(len(keys) - 1)
     low = np.int32(0)
     for i in range(np.uint64(len(indices))):
@@ -199,7 +199,7 @@ def letters_of_keys(indices: Uint64s, keys: Uint64s, values: Int32s, letters: In
 
 @bare_kernel
 def add_keys(indices: Uint64s, found: Int32s, keys: Uint64s, values: Int32s) -> None:
-    """Enter new indices and their letters; the table has room."""
+    """Add new indices and their letters to a hash table with enough space."""
     mask = np.uint64(len(keys) - 1)
     for i in range(np.uint64(len(indices))):
         slot = _spread(indices[i]) & mask

@@ -1,4 +1,4 @@
-"""Stream order (end, start, rank of the source, arrival) by radix: linear, whatever number of runs is merged."""
+"""Stream order (end, start, rank of the source, arrival) by radix sort: linear for any number of sorted runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEW = 4096  # events below which counting few buckets is worth more passes
 
 @device_no_refcount
 def _bits(value: int | np.uint64) -> int:
-    """How many bits a number takes."""
+    """Return the number of bits of a number."""
     bits = 0
     rest = np.uint64(value)
     while rest:
@@ -30,11 +30,12 @@ def _bits(value: int | np.uint64) -> int:
 def words_of(
     ends: Read[Int64s], starts: Read[Int64s], ranks: Int64s, begins: Int64s, stops: Int64s
 ) -> tuple[UInt64s, int, int]:
-    """One word for each event in some ranges of places; their order is stream order.
+    """Encode events in ranges of places as words whose order is stream order.
 
-    Also how many of its last bits are the event's place, and how many bits it has. Of two events with one end the
-    shorter starts later, so a word holds the end, how much longer the longest event is, the rank (`ranks` may be
-    empty) and the place. No words are given if they would be too long.
+    Return the words, how many of their last bits are the event's place, and how many bits they have. Of two events with
+    equal end the shorter starts later, so a word has the end, the difference to the longest length, the rank (`ranks`
+    may
+    be empty) and the place. There are no words if they would be too long.
     """
     low, high = ends[begins[0]], ends[begins[0]]
     short, long = np.uint64(ends[begins[0]] - starts[begins[0]]), np.uint64(0)
@@ -77,7 +78,7 @@ def words_of(
 
 @kernel
 def order_of(words: UInt64s, place_bits: int, bits: int) -> Int64s:
-    """The places in the order of their words, by counting one digit after the other; `words` is written over."""
+    """Return the places in the order of their words, by radix sort; `words` is overwritten."""
     count = len(words)
     width = 8 if count < FEW else 11
     mask = np.uint64((1 << width) - 1)
@@ -102,9 +103,9 @@ def order_of(words: UInt64s, place_bits: int, bits: int) -> Int64s:
 
 @bare_kernel
 def pass_of(ends: Read[Int64s], passed: int, delay: int) -> tuple[int, int, bool]:
-    """How a batch moves its source on.
+    """Compute how a batch advances the front of its source.
 
-    The time that the source has passed then, how many events came when it had passed theirs, and whether ends ascend.
+    Return the new front, how many events arrived after the front had passed them, and whether ends ascend.
     """
     late = 0
     ascending = True

@@ -1,7 +1,7 @@
-"""Stored occurrences by key: per key a segment of entries in order of their ends.
+"""Stored occurrences by key: for each key a segment of entries ordered by end.
 
-An entry has everything that most probes read, so that a probe reads memory once and in order. Keys are identified by
-their hashes only: the caller tests the condition itself.
+An entry contains everything that most probes read, so that a probe reads memory once and in order. Keys are identified
+only by their hashes: the caller tests the condition itself.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from weft.kernels.machine.tagged import MISSING
 
 Int64s = npt.NDArray[np.int64]
 
-# Fields of an entry. SINCE is the time from which its limit counts; VALUES are what the first two tests read of it.
+# Fields of an entry. SINCE is the time from which its age counts; VALUES are the operands of the first two tests.
 ID, ENDED, SINCE, MARK, VALUES = range(5)
 ENTRY = 8
 # Fields of a place in the table. The word is never 0; the segment is BEGIN to CLOSE, of which HEAD to TAIL is used.
 WORD, BEGIN, HEAD, TAIL, CLOSE = range(5)
 PLACE = 5
-# Fields of a store's own numbers: entries handed out, keys.
+# Control words of a store: allocated entries, keys.
 USED, KEYS = range(2)
 STORE = 2
 # Fields of a test: the operator, and slot and column of either side.
@@ -34,7 +34,7 @@ TEST = 5
 
 
 class Buckets(NamedTuple):
-    """A store: its entries, the table of keys, and its own numbers."""
+    """A store: its entries, the table of keys, and its control words."""
 
     entries: Int64s
     table: Int64s
@@ -43,7 +43,7 @@ class Buckets(NamedTuple):
 
 @always_inline
 def find(table: Int64s, word: np.uint64) -> Any:
-    """The place of a key, or the empty place where it would be."""
+    """Return the place of a key, or the empty place where it would be."""
     mask = len(table) // PLACE - 1
     key = np.int64(word | np.uint64(1))
     at = (key >> 1) & mask
@@ -53,8 +53,8 @@ def find(table: Int64s, word: np.uint64) -> Any:
 
 
 @device
-def _widened(table: Int64s) -> Int64s:
-    """A table with the same keys, twice as wide."""
+def _widen(table: Int64s) -> Int64s:
+    """Return a table of twice the size with the same keys."""
     larger = np.zeros(2 * len(table), np.int64)
     for k in range(0, len(table), PLACE):
         if table[k + WORD] != 0:
@@ -72,8 +72,8 @@ def _move(entries: Int64s, source: Any, target: Any, others: Int64s) -> None:
 
 
 @device
-def _repacked(entries: Int64s, table: Int64s, store: Int64s, needed: int) -> Int64s:
-    """The entries in a new array, without gaps but with some room in each segment and for `needed` more."""
+def _repack(entries: Int64s, table: Int64s, store: Int64s, needed: int) -> Int64s:
+    """Return the entries in a new array, without gaps, with space in each segment and for `needed` more."""
     total = np.int64(0)
     for at in range(0, len(table), PLACE):
         used = table[at + TAIL] - table[at + HEAD]
@@ -94,7 +94,10 @@ def _repacked(entries: Int64s, table: Int64s, store: Int64s, needed: int) -> Int
 
 @device_no_refcount
 def make_room(entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, time: Any, limit: int) -> bool:
-    """Give a key a place, and room in its segment; what has expired at its head is gone. False: an array is full."""
+    """Add a key if it is new, drop expired entries at the head of its segment, and enlarge the segment.
+
+    Return False if an array is full.
+    """
     if 2 * (store[KEYS] + 1) * PLACE >= len(table):
         return False
     at = find(table, word)
@@ -123,25 +126,25 @@ def make_room(entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, ti
 def with_room(
     entries: Int64s, table: Int64s, store: Int64s, word: np.uint64, time: Any, limit: int
 ) -> tuple[Int64s, Int64s]:
-    """The same store after `make_room`, with larger arrays if there must be."""
+    """Call `make_room`, and enlarge the arrays if it fails; return entries and table."""
     if 2 * (store[KEYS] + 1) * PLACE >= len(table):
-        table = _widened(table)
+        table = _widen(table)
     if not make_room(entries, table, store, word, time, limit):
         at = find(table, word)
-        entries = _repacked(entries, table, store, 2 * (table[at + TAIL] - table[at + HEAD]) + 2)
+        entries = _repack(entries, table, store, 2 * (table[at + TAIL] - table[at + HEAD]) + 2)
         make_room(entries, table, store, word, time, limit)
     return entries, table
 
 
 @always_inline
 def is_full(table: Int64s, place: int) -> bool:
-    """Whether the segment at a place has no room for one more entry, or there is none."""
+    """Whether the segment at a place has no space for another entry, or does not exist."""
     return bool(table[place + TAIL] == table[place + CLOSE])
 
 
 @always_inline
 def append(entries: Int64s, table: Int64s, place: int, occurrence: Any, ended: Any, since: int, mark: int) -> Any:
-    """Put an occurrence at the end of the segment at a place, which must not be full; where its fields are."""
+    """Append an occurrence to the segment at a place, which must not be full; return the offset of the entry."""
     at = table[place + TAIL] * ENTRY
     entries[at + ID], entries[at + ENDED], entries[at + SINCE], entries[at + MARK] = occurrence, ended, since, mark
     table[place + TAIL] += 1
@@ -149,8 +152,8 @@ def append(entries: Int64s, table: Int64s, place: int, occurrence: Any, ended: A
 
 
 @device_no_refcount
-def squeezed(entries: Int64s, low: int, high: int, upwards: bool) -> int:
-    """Take out of the entries from `low` to `high` those without an occurrence; the new end, or beginning, of them."""
+def remove_gaps(entries: Int64s, low: int, high: int, upwards: bool) -> int:
+    """Remove the entries from `low` to `high` that have no occurrence; return their new end, or beginning."""
     to = high if upwards else low
     for k in range(high - low):
         here = high - 1 - k if upwards else low + k
@@ -167,7 +170,7 @@ def squeezed(entries: Int64s, low: int, high: int, upwards: bool) -> int:
 
 @always_inline
 def since_of(rows: Int64s, slots: Int64s, events: Int64s, occurrence: int, slot: int, time: Any) -> Any:
-    """The start that counts for an occurrence's limit: its own, or that of the event in a slot (`time` if none)."""
+    """Return the time from which an occurrence's age counts: its start, or that of the event in a slot, or `time`."""
     since = rows[occurrence * ROW + START]
     if slot >= 0:
         event = slots[rows[occurrence * ROW + SLOTS] + slot]
@@ -190,7 +193,7 @@ def put_values(
     slots: Int64s,
     occurrence: int,
 ) -> None:
-    """Write what the tests read of an occurrence that stands on a side into its entry."""
+    """Write the operands of tests into the entry of an occurrence on one side."""
     for k in range(len(tests) // TEST):
         slot, column = tests[TEST * k + 1 + 2 * side], tests[TEST * k + 2 + 2 * side]
         found = attribute_of(slots[rows[occurrence * ROW + SLOTS] + slot], column, values, width)
@@ -201,7 +204,7 @@ def put_values(
 def probe_values(
     tests: Int64s, side: int, values: Any, width: int, rows: Int64s, slots: Int64s, occurrence: Any
 ) -> Any:
-    """What the (at most two) tests read of an occurrence that stands on a side: kind and word of each."""
+    """Return the operands of the (at most two) tests for an occurrence on one side: kind and word of each."""
     a_kind, a, b_kind, b = np.int64(MISSING), np.int64(0), np.int64(MISSING), np.int64(0)
     at = rows[occurrence * ROW + SLOTS]
     if len(tests) > 0:
@@ -213,7 +216,7 @@ def probe_values(
 
 @always_inline
 def fits(entries: Int64s, at: Any, tests: Int64s, side: int, probe: Any, facts: Facts) -> bool:
-    """Whether the tests hold of an entry, which stands on a side, and the values of a probe on the other."""
+    """Whether the tests hold between an entry on one side and a probe on the other."""
     found = True
     for k in range(len(tests) // TEST):
         kind, word = entries[at + VALUES + 2 * k], entries[at + VALUES + 2 * k + 1]
@@ -226,7 +229,7 @@ def fits(entries: Int64s, at: Any, tests: Int64s, side: int, probe: Any, facts: 
     return found
 
 
-# ---------------------------------------------------------------- making a store anew
+# ---------------------------------------------------------------- rebuilding a store
 
 
 @kernel
@@ -234,7 +237,7 @@ def rebuild(
     tests: Int64s,
     key: Int64s,
     side: int,
-    anew: bool,
+    texts_changed: bool,
     facts: Facts,
     rows: Int64s,
     slots: Int64s,
@@ -242,15 +245,15 @@ def rebuild(
     table: Int64s,
     store: Int64s,
 ) -> tuple[Int64s, Int64s]:
-    """The entries and the table of a store without the entries that have no occurrence, and without empty keys.
+    """Rebuild entries and table of a store without removed entries and empty keys.
 
-    `anew`: keys and values are read again, since texts have other ids than they had.
+    With `texts_changed`, keys and values are computed again, since texts have new ids.
     """
     facts = borrow(facts)
     width = 16
     for place in range(0, len(table), PLACE):
         head, tail = table[place + HEAD], table[place + TAIL]
-        table[place + TAIL] = squeezed(entries, head, tail, False) if head < tail else head
+        table[place + TAIL] = remove_gaps(entries, head, tail, False) if head < tail else head
         width += 4 if table[place + TAIL] > head else 0
     size = 16
     while size < width:
@@ -261,7 +264,7 @@ def rebuild(
         if old[place + HEAD] == old[place + TAIL]:
             continue
         word = np.uint64(old[place + WORD])
-        if anew:
+        if texts_changed:
             first = entries[old[place + HEAD] * ENTRY + ID]
             word = key_of(key, side, facts.values, facts.width, rows, slots, first)[1]
             for k in range(old[place + HEAD], old[place + TAIL]):
@@ -272,4 +275,4 @@ def rebuild(
             table[at + field] = old[place + field]
         table[at + WORD] = np.int64(word | np.uint64(1))
         store[KEYS] += 1
-    return _repacked(entries, table, store, 0), table
+    return _repack(entries, table, store, 0), table

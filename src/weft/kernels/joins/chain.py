@@ -1,4 +1,4 @@
-"""Keyed chains: partial matches that wait for the next event of their key, as linked entries for each key and step."""
+"""Keyed chains: partial matches as linked entries, in a list for each key and step."""
 
 from __future__ import annotations
 
@@ -33,28 +33,29 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Fields of an entry: the next of its list (0: none; places count from 1), when it ended, since when its limits count,
-# who decided it (0: nobody), when the first unwanted event after it ended, and its events: none, if nobody waits.
+# Fields of an entry: the next of its list (0: none; places count from 1), its end, the time from which its age counts,
+# the stamp that decided it (0: undecided), the end of the first excluded event after it, and its events (a free
+# entry has none).
 NEXT, ENDED, SINCE, MARK, SPOILT, EVENTS = range(6)
-# Fields of a step: for how long an event may come, and for how long it is worth waiting for (-1: any).
+# Fields of a step: ticks within which its event must end, and after which a partial match expires (-1: unlimited).
 WITHIN, WORTH = range(2)
 STEP = 2
 # Control words: entries ever used, the first free one, how many are free; matches written; the times of the last event
 # and the mark of those with these times.
 USED, FREE, SPARE, OUT, LAST_START, LAST_END, STAMP = range(7)
 CONTROL = 7
-# What is known of the events with one letter: their bits, and the first and the last of the later steps that take them.
+# Properties of the events with one letter: their bits, and the first and the last of the later steps that they fit.
 BITS, LOW, HIGH = range(3)
 LETTER = 3
 NEVER = np.int64(2**63 - 1)
 NO_EVENT = -1
-AHEAD = 8  # events whose first entries are fetched before it is their turn; their lists are known by then
-FAR = 1 << 16  # lists that do not stay in the cache, nor do their entries
+AHEAD = 8  # events by which their first entries are prefetched
+FAR = 1 << 16  # with more lists, neither they nor their entries fit into the cache
 
 
 @always_inline
 def _entry(entries: Int64s, width: Any, used: Any, free: Any, spare: Any) -> Any:
-    """The place of an entry to be written, for which there must be room, and what is used, free and spare then."""
+    """Allocate an entry; return its place, and the new values of used, free and spare."""
     if free == 0:
         return used + 1, used + 1, free, spare
     return free, used, entries[(free - 1) * width + NEXT], spare - 1
@@ -62,7 +63,7 @@ def _entry(entries: Int64s, width: Any, used: Any, free: Any, spare: Any) -> Any
 
 @device_no_refcount
 def _length(entries: Int64s, width: int, place: int) -> int:
-    """How many entries a list has."""
+    """Return the number of entries in a list."""
     count = 0
     while place != 0:
         count += 1
@@ -74,7 +75,7 @@ def _length(entries: Int64s, width: int, place: int) -> int:
 def _is_alone(
     of_letters: Int64s, letters: Int32s, slots: Int32s, starts: Int64s, ends: Int64s, i: Any, takers: Any
 ) -> bool:
-    """Whether no later event has the times of this one, its key, and one of the steps that take it."""
+    """Whether no later event has the same times and key and fits one of the same steps."""
     k = i + 1
     while k < len(letters) and starts[k] == starts[i] and ends[k] == ends[i]:
         if of_letters[letters[k] * LETTER + BITS] & takers != 0 and slots[k] == slots[i]:
@@ -84,8 +85,8 @@ def _is_alone(
 
 
 @always_inline
-def _awaited(bits: Any, heads: Int64s, lists: Any, step: Any, low: Any) -> Any:
-    """The last step up to this one that takes an event and for which something waits; below `low`: there is none."""
+def _last_waiting_step(bits: Any, heads: Int64s, lists: Any, step: Any, low: Any) -> Any:
+    """Return the last step up to `step` that an event fits and that has partial matches, or one below `low`."""
     while step >= low and (bits >> step & 1 == 0 or heads[lists + step - 1] == 0):
         step -= 1
     return step
@@ -95,7 +96,7 @@ def _awaited(bits: Any, heads: Int64s, lists: Any, step: Any, low: Any) -> Any:
 def _has_room(
     alone: bool, bits: Any, lists: Any, heads: Int64s, last: int, entries: Int64s, room: Any, room_out: Any
 ) -> bool:
-    """Return whether there is room for everything that an event can produce, given the room for entries and matches."""
+    """Whether there is space for all entries and matches that an event can add."""
     width = EVENTS + last
     found = _length(entries, width, heads[lists + last - 1]) if bits >> last & 1 != 0 else 0
     made = 1
@@ -114,7 +115,7 @@ class KeyedEvents(NamedTuple):
 
 
 class PartialMatches(NamedTuple):
-    """What waits: the first entry of each key and step, all entries, and control words."""
+    """Partial matches: the first entry of each key and step, all entries, and control words."""
 
     heads: Int64s
     entries: Int64s
@@ -131,14 +132,13 @@ def follow_keys(
     waiting: PartialMatches,
     kept: Mask,
     out: Int64s,
-    patience: int,
+    most_visited: int,
 ) -> int:
-    """Take events from `begin` on; where room for entries or matches ran out, or how many events there are.
+    """Process events from `begin` on; return the number of events, or where space ran out.
 
-    When more entries than its patience allows were looked at, it gives the complement of where it is to go on.
-
-    `kept` marks those that an entry or a match has; these have numbers from `first` on. The bits of an event: which
-    steps take it, for which steps it has what is needed, and whether it is unwanted (in chains of two).
+    After visiting more than `most_visited` entries, return the complement of where to continue. `kept` marks the events
+    that are in an entry or a match; these are numbered from `first` on. The bits of an event: which steps it fits, for
+    which steps it satisfies the condition, and whether it is excluded (in chains of two).
     """
     letters, slots, starts, ends = given
     heads, entries, control = waiting
@@ -166,19 +166,20 @@ def follow_keys(
         if lists < 0:
             continue
         low = of_letters[of_letter + LOW]
-        step = _awaited(bits, heads, lists, of_letters[of_letter + HIGH], low)
+        step = _last_waiting_step(bits, heads, lists, of_letters[of_letter + HIGH], low)
         if step < low and bits & others == 0:
-            continue  # nothing waits for it, begins with it, or is spoilt by it
-        if looked > patience:
+            continue  # no partial match continues or begins with it, or is excluded by it
+        if looked > most_visited:
             answer = np.int64(~i)
             break
         start, end = starts[i], ends[i]
         if start != last_start or end != last_end:
             last_start, last_end = start, end
             stamp += 1
-        # Events with equal times decide together: the last of them is alone in taking what it decides.
+        # Events with equal times decide together: only the last of them removes the entries that they decide.
         alone = _is_alone(of_letters, letters, slots, starts, ends, i, bits & takers)
-        # No event ends more matches, or makes more entries, than there are: only where those would not fit, they are
+        # An event cannot complete more matches, or add more entries, than there are entries: only if those would not
+        # fit, they are
         # counted.
         live = used - spare
         is_tight = found + live > most_found or used + (1 if alone else live + 1) > most_used
@@ -239,7 +240,7 @@ def follow_keys(
                 place = following
             step -= 1
         if bits >> (2 * last + 2) & 1 != 0:
-            place = heads[lists]  # the latest first: those after one that is spoilt are spoilt too
+            place = heads[lists]  # latest first: those after an excluded one are excluded, too
             while place != 0 and entries[(place - 1) * width + SPOILT] == NEVER:
                 looked += 1
                 if entries[(place - 1) * width + ENDED] < start:
@@ -263,7 +264,7 @@ def follow_keys(
 
 @bare_kernel
 def number(events: Int64s, width: int, skipped: int, first: int, numbers: Int64s) -> None:
-    """Give events that were numbered from `first` on the numbers they have now, in rows that begin with other words."""
+    """Replace numbers of events from `first` on, in rows that begin with `skipped` other words."""
     for row in range(0, len(events), width):
         for k in range(row + skipped, row + width):
             if events[k] >= first:
@@ -272,10 +273,10 @@ def number(events: Int64s, width: int, skipped: int, first: int, numbers: Int64s
 
 @always_inline
 def _write_match(
-    found: Int64s, match: Any, last: int, spec: Int64s, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s
+    found: Int64s, match: Any, last: int, spec: Int64s, rows: Int64s, slots: Int64s, row_counts: Int64s, events: Int64s
 ) -> None:
-    """Append the rows of a match: of its events, each followed by that which joins it with those before."""
-    row, slot = arena[ROWS], arena[SLOTS_USED]
+    """Append the rows of a match: a source row for each event, followed by its join with the events before."""
+    row, slot = row_counts[ROWS], row_counts[SLOTS_USED]
     first = found[match] * EVENT
     position = events[first + POSITION]
     for step in range(last + 1):
@@ -296,17 +297,17 @@ def _write_match(
             row += 1
     for k in range(len(spec) // 3):
         slots[slot + k] = found[match + (last if spec[3 * k] == FROM_RIGHT else spec[3 * k + 1])]
-    arena[ROWS] = row
-    arena[SLOTS_USED] += len(spec) // 3
+    row_counts[ROWS] = row
+    row_counts[SLOTS_USED] += len(spec) // 3
 
 
 @bare_kernel
 def write_matches(
-    found: Int64s, last: int, spec: Int64s, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s
+    found: Int64s, last: int, spec: Int64s, rows: Int64s, slots: Int64s, row_counts: Int64s, events: Int64s
 ) -> None:
-    """Append rows for matches, for all of which there must be room: the last of a match's rows is the match.
+    """Append rows for matches; the last row of each is the match itself. There must be space for all.
 
-    Lists have the latest entry, or the earliest one, first: those that end with one event are written by their begin.
+    Lists begin with the latest or the earliest entry; matches that end with one event are written by their beginning.
     """
     size = last + 1
     begin, count = 0, len(found) // size
@@ -317,7 +318,7 @@ def write_matches(
         is_turned = found[begin * size] > found[(after - 1) * size]
         for k in range(begin, after):
             match = (begin + after - 1 - k if is_turned else k) * size
-            _write_match(found, match, last, spec, rows, slots, arena, events)
+            _write_match(found, match, last, spec, rows, slots, row_counts, events)
         begin = after
 
 
@@ -350,7 +351,7 @@ def mark(steps: Int64s, clock: int, floor: int, entries: Int64s, control: Int64s
 
 @bare_kernel
 def repack(heads: Int64s, steps: int, entries: Int64s, control: Int64s, fresh: Int64s) -> None:
-    """Write the entries that have events contiguously, list by list, with the same number of lists for each key."""
+    """Copy the entries that have events to a new array, list by list; the lists stay the same."""
     width = EVENTS + steps
     used = np.int64(0)
     for head in range(len(heads)):

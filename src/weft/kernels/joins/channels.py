@@ -1,4 +1,4 @@
-"""Rows of occurrences on their way between lanes: taken out of one array, and put into another."""
+"""Copy rows of occurrences between the arrays of different lanes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weft.kernels.memory.growing import grown
 
 
 @bare_kernel
-def take_out(rows: Int64s, live: npt.NDArray[np.bool_], places: Int64s, event_places: Int64s, out: Int64s) -> None:
-    """Copy the rows that are marked, numbered from 0, without slots; `places` are written, those of events are known.
+def export_rows(rows: Int64s, live: npt.NDArray[np.bool_], places: Int64s, event_places: Int64s, out: Int64s) -> None:
+    """Copy the marked rows without slots, numbered from 0; write their new numbers into `places`.
 
-    Parts have smaller numbers than what is made of them.
+    Parts have smaller numbers than the rows that consist of them. `event_places` has the new numbers of events.
     """
     count = 0
     for row in range(len(live)):
@@ -37,12 +37,12 @@ def take_out(rows: Int64s, live: npt.NDArray[np.bool_], places: Int64s, event_pl
 
 
 @bare_kernel
-def put_in(
+def import_rows(
     given: Int64s, numbers: Int64s, is_root: npt.NDArray[np.bool_], size: int, rows: Int64s, first: int, used: int
 ) -> int:
-    """Append rows that were taken out elsewhere, given the numbers of their events; where slots end then.
+    """Append exported rows, given the numbers of their events, and return the new end of slots.
 
-    The rows that are occurrences have `size` slots each.
+    Roots, which are occurrences, get `size` slots each.
     """
     for row in range(len(is_root)):
         at, to = row * ROW, (first + row) * ROW
@@ -63,7 +63,7 @@ def put_in(
 
 @kernel
 def fill_received(rows: Int64s, events: Int64s, roots: Int64s, wanted: Int64s, slots: Int64s) -> None:
-    """Fill the slots of rows, which are empty: (LATER, LEAST or GREATEST, number of a variable) each."""
+    """Fill the empty slots of rows: (LATER, LEAST or GREATEST, number of a variable) for each slot."""
     stack = np.empty(64, np.int64)
     count = len(wanted) // 2
     for root in roots:

@@ -1,6 +1,6 @@
-"""Events by what operators want of them: in one pass those that are kept, with what is true of each, and who takes it.
+"""Choose events for source operators in one pass: which are stored, their truths, and which source takes each.
 
-Letters are those of several groups of predicates, one group after the other.
+Letters of several groups of predicates follow each other, group by group.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# What is known of a letter: what is true, as bits; who is the first to take it, and whether anybody does (1, or 0 and
-# one who takes nothing); and where the numbers of all others who take it begin and end.
+# Properties of a letter: its truths as bits; the first source that takes it, and whether there is one (1, or 0 and
+# a source that takes nothing); and the range of the other sources that take it.
 TRUTHS, TAKER, IS_TAKEN, BEGIN, END = range(5)
 KNOWN = 5
 
@@ -35,7 +35,7 @@ def count_letters(letters: Int32s, total: int, begin: int, end: int, bases: Int6
 
 
 class LetterTakers(NamedTuple):
-    """Letters of a part of `total` events, from `begin` on; what is known of each from its group's base on; takers."""
+    """Letters of a part of `total` events from `begin` on, and properties and takers of letters by group."""
 
     letters: Int32s
     total: int
@@ -64,10 +64,10 @@ def choose(
     places: Int64s,
     chosen: Int64s,
 ) -> int:
-    """Number the events, from `begin` on, that somebody takes or that are `kept` already, and write them.
+    """Number and write the events that a source takes or that are `kept`; return how many.
 
-    `places` say where in `chosen` the numbers go that each takes. How many events were written. Types come in no order
-    that a processor could foresee, so what is not wanted is written too, and then written over.
+    `places` say where in `chosen` the numbers for each source go. Types alternate unpredictably, so unneeded events are
+    written, too, and then overwritten, to avoid branches.
     """
     letters, total, begin, bases, known, takers = by
     positions, starts, ends = times

@@ -15,8 +15,9 @@ Mask = npt.NDArray[np.bool_]
 
 @bare_kernel
 def sift(entries: Int64s, table: Int64s, oldest: int, marks: bool, live: Mask) -> tuple[int, int]:
-    """Remove entries that started before `oldest`, or are marked where `marks`, from a store, and mark the rows of the
-    rest; return how many entries and keys remain.
+    """Remove old and marked entries from a store; return how many entries and keys remain.
+
+    Old entries started before `oldest`; marked ones are removed if `marks`. The rows of the others are marked as live.
     """
     count = keys = 0
     for place in range(0, len(table), PLACE):
@@ -39,7 +40,7 @@ def sift(entries: Int64s, table: Int64s, oldest: int, marks: bool, live: Mask) -
 
 @bare_kernel
 def renumber(entries: Int64s, table: Int64s, places: Int64s) -> None:
-    """Give the entries of a store the new ids of their rows."""
+    """Replace the rows of entries by their new ids."""
     for place in range(0, len(table), PLACE):
         for k in range(table[place + HEAD], table[place + TAIL]):
             entries[k * ENTRY + ID] = places[entries[k * ENTRY + ID]]
@@ -65,10 +66,7 @@ def mark(rows: Int64s, live: Mask, live_events: Mask) -> None:
 def slide(
     rows: Int64s, slots: Int64s, slot_count: int, live: Mask, places: Int64s, event_places: Int64s
 ) -> tuple[int, int]:
-    """Move marked rows and their slots down; the ids in them become the new ones, and so do those in `places`.
-
-    How many rows and slots are left.
-    """
+    """Move live rows and their slots to the front, and write their new ids into `places`; return how many remain."""
     kept, used = 0, 0
     for row in range(len(live)):
         if not live[row]:

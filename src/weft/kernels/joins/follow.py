@@ -1,4 +1,4 @@
-"""One after the other: left occurrences joined with right ones they are before; also runs, which follow themselves."""
+"""Join left occurrences with right ones that follow them; a run joins its own output."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from weft.kernels.joins.buckets import (
     make_room,
     probe_values,
     put_values,
+    remove_gaps,
     since_of,
-    squeezed,
     with_room,
 )
 from weft.kernels.joins.joining import (
@@ -55,19 +55,19 @@ from weft.kernels.memory.prefetch import prefetch
 Int64s = npt.NDArray[np.int64]
 
 EACH, FIRST_ONE, NEXT_ONES = range(3)  # what is picked
-# Parameters of a node. NEEDED: truths of the right one's event, as bits; LONGEST: members of a run (0: any number).
+# Parameters of a node. NEEDED: required truths of the right event, as bits; LONGEST: members of a run (0: any number).
 PICK, JOINED, SHIFTED, LIMIT, LIMIT_SLOT, RUNS, NEEDED, LONGEST = range(8)
-# A node's own control words: where the group that is being taken begins and ends in the right input, and how much
-# room is asked for.
+# Additional control words: where the current group begins and ends in the right input, and how much
+# space is requested.
 GROUP, GROUP_END, ASKED = range(OWN, OWN + 3)
-# Why work stops: all is taken; rows or what is given out, the store, the group in order have no room; it took long.
+# Why the kernel stops: done; no space for rows or output, in the store, in the sorted group; or a pause.
 DONE, MORE_ROWS, MORE_ENTRIES, MORE_GROUP, PAUSE = range(5)
-AHEAD = 16  # rights whose keys are looked up before it is their turn
-FAR = 1 << 15  # words of a table that does not stay in the cache
+AHEAD = 16  # right rows whose keys are computed in advance
+FAR = 1 << 15  # words of a table that does not fit into the cache
 
 
 @device
-def _put_by_history(rows: Int64s, events: Int64s, rights: Int64s, begin: int, end: int, group: Int64s) -> None:
+def _sort_by_history(rows: Int64s, events: Int64s, rights: Int64s, begin: int, end: int, group: Int64s) -> None:
     """Write the occurrences in the order of their complete histories."""
     for k in range(end - begin):
         group[k] = rights[begin + k]
@@ -87,9 +87,9 @@ def _look_ahead(
     entries: Int64s,
     table: Int64s,
 ) -> Any:
-    """Note the keys of the next right rows, and prefetch their places in a large table, later the entries there.
+    """Compute the keys of the next right rows, and prefetch their places in a large table, later the entries there.
 
-    Return how many keys were noted; 0 means no key.
+    Return how many keys are known; 0 is stored for a missing key.
     """
     far = len(table) > FAR
     rights, count = inputs.rights, inputs.right_count
@@ -109,7 +109,7 @@ def _look_ahead(
 
 @always_inline
 def _first_after(rows: Int64s, rights: Int64s, here: Any, count: int, time: Any, bound: int) -> Any:
-    """The place of the first of the rights, from one on, that ends after a time, or not before the bound."""
+    """Return the place of the first right row from `here` on that ends after a time, or not before the bound."""
     while here < count:
         end = rows[rights[here] * ROW + END]
         if end > time or end >= bound:
@@ -120,7 +120,7 @@ def _first_after(rows: Int64s, rights: Int64s, here: Any, count: int, time: Any,
 
 @device_no_refcount
 def _is_complete(rows: Int64s, run: Any, longest: int) -> bool:
-    """Whether a run has as many members as it may have: each links to the run before it."""
+    """Whether a run has the greatest number of members; each of its rows links to the run before it."""
     members = 1
     while members < longest and rows[run * ROW + KIND] == RUN:
         run = rows[run * ROW + LEFT]
@@ -129,7 +129,7 @@ def _is_complete(rows: Int64s, run: Any, longest: int) -> bool:
 
 
 @device_no_refcount
-def _take(
+def _process(
     asked: Asked,
     facts: Facts,
     memory: Memory,
@@ -140,9 +140,9 @@ def _take(
     ordered: Int64s,
     ahead: Int64s,
 ) -> int:
-    """Process rows while there is room; return why it stopped. Called again, it resumes there."""
+    """Process rows while there is space; return why it stopped. Call it again to resume."""
     parameters, tests, where, among, first, key, spec = asked
-    rows, slots, arena, events = memory
+    rows, slots, row_counts, events = memory
     lefts, left_count, rights, right_count, bound = inputs
     entries, table, store = buckets
     values, width = facts.values, facts.width
@@ -157,7 +157,7 @@ def _take(
                 return PAUSE
             time = rows[rights[here] * ROW + END] if here < right_count else np.int64(bound)
             at_end = time >= bound
-            if at_end and runs:  # what they gave out may still be put into order
+            if at_end and runs:  # their output may still be sorted
                 return DONE
             time = min(time, np.int64(bound))
             while control[LEFT_AT] < (control[OUT] if runs else left_count):
@@ -182,7 +182,7 @@ def _take(
                 return DONE
             if len(key) == 0 and not runs:
                 place = find(table, key_of(key, 0, values, width, rows, slots, rights[here])[1])
-                if table[place + HEAD] == table[place + TAIL]:  # nothing waits until the next left one has ended
+                if table[place + HEAD] == table[place + TAIL]:  # the store is empty until the next left row has ended
                     after = rows[lefts[control[LEFT_AT]] * ROW + END] if control[LEFT_AT] < left_count else MOST
                     here = _first_after(rows, rights, here, right_count, after, bound)
                     control[RIGHT_AT] = control[GROUP_END] = here
@@ -195,7 +195,7 @@ def _take(
                 if end - here > len(ordered):
                     control[ASKED] = end - here
                     return MORE_GROUP
-                _put_by_history(rows, events, rights, here, end, ordered)
+                _sort_by_history(rows, events, rights, here, end, ordered)
             control[GROUP], control[GROUP_END] = here, end
         known = _look_ahead(key, facts, rows, slots, inputs, here, known, ahead, entries, table)
         nth = here - control[GROUP]
@@ -211,8 +211,8 @@ def _take(
         most = tail - at + 1
         if (
             control[OUT] + most > len(out)
-            or (arena[ROWS] + most) * ROW > len(rows)
-            or arena[SLOTS_USED] + most * (len(spec) // 3) > len(slots)
+            or (row_counts[ROWS] + most) * ROW > len(rows)
+            or row_counts[SLOTS_USED] + most * (len(spec) // 3) > len(slots)
         ):
             control[ASKED] = most
             return MORE_ROWS
@@ -246,36 +246,35 @@ def _take(
                 entries[entry + MARK] = stamp
             if not suits or (len(where) > 0 and not all_hold(where, facts, rows, slots, left, right)):
                 continue
-            out[control[OUT]] = join_row(rows, slots, arena, events, left, right, kind, shift, spec)
+            out[control[OUT]] = join_row(rows, slots, row_counts, events, left, right, kind, shift, spec)
             control[OUT] += 1
             if pick == FIRST_ONE:
                 entries[entry + ID] = -1
                 gone += 1
         control[STEPS_LEFT] -= at - head
         if gone > 0 and at == tail:
-            table[place + TAIL] = squeezed(entries, head, at, False)
+            table[place + TAIL] = remove_gaps(entries, head, at, False)
         elif gone > 0:
-            table[place + HEAD] = squeezed(entries, head, at, True)
+            table[place + HEAD] = remove_gaps(entries, head, at, True)
 
 
 @kernel
 def follow(
     asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Process all rows that end before a bound: right rows in groups of equal ends, each after the left rows that end
-    before.
+    """Join all rows that end before a bound: right rows in groups of equal ends, after the left rows that end earlier.
 
-    When its STEPS_LEFT is at an end, there may be more: called again it resumes.
+    If STEPS_LEFT is negative afterwards, call it again to resume.
     """
     control[GROUP_END] = control[RIGHT_AT]
-    rows, slots, arena, events = memory
+    rows, slots, row_counts, events = memory
     entries, table, store = buckets
     ordered, ahead = np.empty(16, np.int64), np.empty(AHEAD, np.int64)
     while True:
-        answer = _take(
+        answer = _process(
             borrow_asked(asked),
             borrow(facts),
-            borrow_memory(Memory(rows, slots, arena, events)),
+            borrow_memory(Memory(rows, slots, row_counts, events)),
             borrow_inputs(inputs),
             control,
             Buckets(entries, table, store),
@@ -287,8 +286,8 @@ def follow(
             return rows, slots, out, entries, table
         more = control[ASKED]
         if answer == MORE_ROWS:
-            rows = grown(rows, arena[ROWS] * ROW, more * ROW)
-            slots = grown(slots, arena[SLOTS_USED], more * (len(asked.spec) // 3))
+            rows = grown(rows, row_counts[ROWS] * ROW, more * ROW)
+            slots = grown(slots, row_counts[SLOTS_USED], more * (len(asked.spec) // 3))
             out = grown(out, control[OUT], more)
         elif answer == MORE_ENTRIES:
             entries, table = with_room(entries, table, store, np.uint64(more), inputs.bound, -1)

@@ -1,9 +1,8 @@
-"""All sub-sequences of occurrences, each of which reports its first and its last member.
+"""All subsequences of occurrences; each is reported by its first and its last member.
 
-For each member and each first member that sub-sequences which end here can have, the set of their lengths is kept,
-as bits. A new member gathers these sets from the members before it, the latest first; a first member is settled, and
-passed over from then on, as soon as it has all lengths that it can have. So where conditions mostly hold, a member
-costs as much as it reports.
+For each member, and each first member of subsequences that end there, the set of their lengths is stored as bits. A
+new member collects these sets from the members before it, latest first; a first member is settled, and skipped from
+then on, once it has all possible lengths. So where conditions mostly hold, a member costs as much as it reports.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ from weft.kernels.memory.sorting import sort
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 
-# Parameters: the lengths told apart, whether the greatest stands for all greater ones, the most ticks from first to
+# Parameters: the distinguished lengths, whether the greatest represents all greater ones, the most ticks from first to
 # last (-1: any number); a share of the members, by position, that sub-sequences may begin with, and of how many.
 LENGTHS, OPEN_ENDED, SPAN, SHARE, SHARES = range(5)
 # Fields of the control block besides those of all nodes: members so far, items of reach used.
@@ -66,14 +65,14 @@ ONE = np.uint64(1)
 
 
 class Scratch(NamedTuple):
-    """Room to work in, for all members there can be."""
+    """Scratch arrays with space for all possible members."""
 
-    gathered: UInt64s  # for each first member, lengths of sub-sequences that end at the member at hand
-    seen: npt.NDArray[np.bool_]  # which first members there are
+    gathered: UInt64s  # for each first member, lengths of subsequences that end at the current member
+    seen: npt.NDArray[np.bool_]  # which first members were found
     skip: Int64s  # for each first member, itself; when it is settled, one that may not be
-    touched: Int64s  # the first members there are
+    touched: Int64s  # the first members that were found
     after: Int64s  # for each member that sub-sequences may begin with, the next one
-    before: Int64s  # the members before the one at hand, latest first
+    before: Int64s  # the members before the current one, latest first
 
 
 def scratch_for(members: int, words: int) -> Scratch:
@@ -90,7 +89,7 @@ def scratch_for(members: int, words: int) -> Scratch:
 
 @device_no_refcount
 def _lengthen(gathered: UInt64s, to: int, reach: Int64s, at: int, words: int, lengths: int, open_ended: bool) -> None:
-    """Add to the lengths of a sub-sequence those of one that is one member shorter."""
+    """Add the lengths of a subsequence, each increased by one, to those of its extension."""
     carry = np.uint64(0)
     for w in range(words):
         bits = np.uint64(reach[at + w])
@@ -106,7 +105,7 @@ def _lengthen(gathered: UInt64s, to: int, reach: Int64s, at: int, words: int, le
 
 @device_no_refcount
 def _is_settled(gathered: UInt64s, to: int, words: int, most: int) -> bool:
-    """Whether all lengths from 3 to `most` are there; whether 2 is, is known from the beginning."""
+    """Whether all lengths from 3 to `most` are known; length 2 is known from the start."""
     for w in range(words):
         count = min(max(most - 64 * w, 0), 64)
         bits = ~np.uint64(0) if count == 64 else (ONE << np.uint64(count)) - ONE
@@ -119,7 +118,7 @@ def _is_settled(gathered: UInt64s, to: int, words: int, most: int) -> bool:
 
 @device_no_refcount
 def _unsettled(skip: Int64s, first: int) -> int:
-    """The next first member that is not settled, from one on."""
+    """Return the next unsettled first member, from `first` on."""
     found = first
     while skip[found] != found:
         found = skip[found]
@@ -130,7 +129,7 @@ def _unsettled(skip: Int64s, first: int) -> int:
 
 @device_no_refcount
 def _advanced(reach: Int64s, at: int, end: int, item: int, first: int) -> int:
-    """The first item after `at`, of items in order, whose first member is not before `first`; that at `at` is."""
+    """Return the first of the sorted items after `at` whose first member is at least `first`."""
     step = item
     while at + step < end and reach[at + step] < first:
         at += step
@@ -145,7 +144,7 @@ def _advanced(reach: Int64s, at: int, end: int, item: int, first: int) -> int:
 class Iterated(NamedTuple):
     """The members so far, and which first members reach each of them.
 
-    An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are in order.
+    An item of `reach` is the number of a first member and the words of a set of lengths; a member's items are sorted.
     """
 
     members: Int64s
@@ -165,15 +164,15 @@ def sequences(
     out: Int64s,
     iterated: Iterated,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Take the members that end before a bound.
+    """Process the members that end before a bound.
 
-    When its STEPS_LEFT is at an end, there may be more: called again it resumes.
+    If STEPS_LEFT is negative afterwards, call it again to resume.
     """
     lent_rows, lent_slots, lent_out = memory.rows, memory.slots, out
     lent_members, lent_reach = iterated
     lent_entries, lent_table, lent_store = buckets
     parameters, tests, where, _, _, key, spec = borrow_asked(asked)
-    rows, slots, arena, events = borrow_memory(memory)
+    rows, slots, row_counts, events = borrow_memory(memory)
     given, count_given, _, _, bound = borrow_inputs(inputs)
     entries, table, store = borrowed(lent_entries), borrowed(lent_table), borrowed(lent_store)
     out, control, allowed = borrowed(out), borrowed(control), borrowed(allowed)
@@ -237,9 +236,9 @@ def sequences(
                 count += 1
                 own = members[entries[at + MARK] * MEMBER + REACH_AT] - item
                 own += members[entries[at + MARK] * MEMBER + REACH_COUNT] * item
-                if own < 0 or reach[own] != entries[at + MARK]:  # what reaches it may not begin with it
+                if own < 0 or reach[own] != entries[at + MARK]:  # subsequences may not begin with this member
                     continue
-                # The sub-sequence of these two: its length, 2, is told apart unless all lengths from 1 on are one.
+                # The subsequence of these two: its length 2 is distinguished unless all lengths from 1 on are one.
                 gathered[before[count - 1] * words] |= ((ONE << ONE) & (mask if words == 1 else ~np.uint64(0))) | (
                     stays & ONE
                 )
@@ -301,11 +300,11 @@ def sequences(
                     out = borrowed(lent_out)
                 row = member
                 if first != number:
-                    if no_room(rows, slots, arena, spec):
-                        lent_rows, lent_slots = more_rows(rows, slots, arena, spec)
+                    if no_room(rows, slots, row_counts, spec):
+                        lent_rows, lent_slots = more_rows(rows, slots, row_counts, spec)
                         rows, slots = borrowed(lent_rows), borrowed(lent_slots)
                     other = members[first * MEMBER + MEMBER_ROW]
-                    row = join_row(rows, slots, arena, events, other, member, RUN, 0, spec)
+                    row = join_row(rows, slots, row_counts, events, other, member, RUN, 0, spec)
                 out[control[OUT]] = row
                 control[OUT] += 1
         members[number * MEMBER + REACH_COUNT] = kept

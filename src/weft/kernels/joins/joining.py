@@ -1,4 +1,4 @@
-"""What operators that make rows share: the numbers each keeps, room for rows, joining, and the order of what is new."""
+"""Shared code of operators that add rows: control words, space for rows, joining, and sorting of new rows."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from weft.kernels.memory.growing import enlarged
 
 Int64s = npt.NDArray[np.int64]
 
-# Fields of a node's control block: how much was taken of each input, what was given out, the last mark; the rest is
-# the node's own. CONTROL words are kept when state is saved; STEPS_LEFT is how many partners are tried until a pause.
+# Fields of a node's control block: rows read of each input, rows emitted, the last stamp; the others are specific to
+# the node. CONTROL words are saved with the state; STEPS_LEFT is how many partners are visited until a pause.
 LEFT_AT, RIGHT_AT, OUT, STAMP = range(4)
 OWN = 4
 CONTROL = 7
 STEPS_LEFT = 7
-# Fields of the arena's control block: rows and slots used.
+# Fields of the row store's control block: rows and slots used.
 ROWS, SLOTS_USED = range(2)
 
 
 class Asked(NamedTuple):
-    """What an operator asks for: its numbers, tests and conditions, its key, and how it fills the slots of rows.
+    """The description of a join: parameters, tests and conditions, key, and how to fill the slots of rows.
 
-    `among` and `first` are those of `follow`: what decides, and what the first member of a run must be.
+    `among` and `first` are used by `follow`: the conditions that decide, and those on the first member of a run.
     """
 
     parameters: Int64s
@@ -60,7 +60,7 @@ class Asked(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What the operands gave out, how much of it, and the time before which it may be taken."""
+    """The output of the operands, the used length of each, and the time up to which it may be read."""
 
     lefts: Int64s
     left_count: int
@@ -71,7 +71,7 @@ class Inputs(NamedTuple):
 
 @device
 def borrow_asked(asked: Asked) -> Asked:
-    """The same arrays, borrowed."""
+    """Return the same arrays, borrowed."""
     return Asked(
         borrowed(asked.parameters),
         borrowed(asked.tests),
@@ -85,28 +85,28 @@ def borrow_asked(asked: Asked) -> Asked:
 
 @device
 def borrow_memory(memory: Memory) -> Memory:
-    """The same arrays, borrowed."""
+    """Return the same arrays, borrowed."""
     return Memory(borrowed(memory.rows), borrowed(memory.slots), borrowed(memory.control), borrowed(memory.events))
 
 
 @device
 def borrow_inputs(inputs: Inputs) -> Inputs:
-    """The same arrays, borrowed."""
+    """Return the same arrays, borrowed."""
     return Inputs(borrowed(inputs.lefts), inputs.left_count, borrowed(inputs.rights), inputs.right_count, inputs.bound)
 
 
 @always_inline
-def no_room(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> bool:
-    """Whether one more row, or its slots, would not fit."""
-    return bool((arena[ROWS] + 1) * ROW > len(rows) or arena[SLOTS_USED] + len(spec) // 3 > len(slots))
+def no_room(rows: Int64s, slots: Int64s, row_counts: Int64s, spec: Int64s) -> bool:
+    """Whether there is no space for another row and its slots."""
+    return bool((row_counts[ROWS] + 1) * ROW > len(rows) or row_counts[SLOTS_USED] + len(spec) // 3 > len(slots))
 
 
 @device
-def more_rows(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> tuple[Int64s, Int64s]:
-    """Copies with room for as many again."""
+def more_rows(rows: Int64s, slots: Int64s, row_counts: Int64s, spec: Int64s) -> tuple[Int64s, Int64s]:
+    """Return copies of twice the size."""
     return (
-        enlarged(rows, arena[ROWS] * ROW, len(rows)),
-        enlarged(slots, arena[SLOTS_USED], len(slots) + len(spec)),
+        enlarged(rows, row_counts[ROWS] * ROW, len(rows)),
+        enlarged(slots, row_counts[SLOTS_USED], len(slots) + len(spec)),
     )
 
 
@@ -114,7 +114,7 @@ def more_rows(rows: Int64s, slots: Int64s, arena: Int64s, spec: Int64s) -> tuple
 def join_row(
     rows: Int64s,
     slots: Int64s,
-    arena: Int64s,
+    row_counts: Int64s,
     events: Int64s,
     left: int,
     right: int,
@@ -122,12 +122,12 @@ def join_row(
     shift: int,
     spec: Int64s,
 ) -> Any:
-    """Append a row joined from one or two, for which there must be room; the row."""
-    row, slot = arena[ROWS], arena[SLOTS_USED]
+    """Append a row joined from one or two rows, and return it. There must be space for it."""
+    row, slot = row_counts[ROWS], row_counts[SLOTS_USED]
     write_row(rows, row, left, right, kind, shift, slot)
     fill_slots(rows, slots, events, slot, left, right, spec)
-    arena[ROWS] += 1
-    arena[SLOTS_USED] += len(spec) // 3
+    row_counts[ROWS] += 1
+    row_counts[SLOTS_USED] += len(spec) // 3
     return row
 
 
@@ -140,17 +140,17 @@ def join_all(
     spec: Int64s,
     rows: Int64s,
     slots: Int64s,
-    arena: Int64s,
+    row_counts: Int64s,
     events: Int64s,
 ) -> None:
-    """Append a row for each pair, for all of which there must be room."""
+    """Append a row for each pair. There must be space for all."""
     rows = borrowed(rows)
     slots = borrowed(slots)
     spec = borrowed(spec)
-    arena = borrowed(arena)
+    row_counts = borrowed(row_counts)
     events = borrowed(events)
     for k in range(len(lefts)):
-        join_row(rows, slots, arena, events, lefts[k], rights[k], kind, shift, spec)
+        join_row(rows, slots, row_counts, events, lefts[k], rights[k], kind, shift, spec)
 
 
 @bare_kernel
@@ -162,13 +162,13 @@ def join_branches(
     right_spec: Int64s,
     rows: Int64s,
     slots: Int64s,
-    arena: Int64s,
+    row_counts: Int64s,
     events: Int64s,
 ) -> None:
-    """Append a row for each of two lists, each by end: by end, so that they lie as they are read; left ones first."""
+    """Append a row for each row of two lists, merged by end, left ones first."""
     rows = borrowed(rows)
     slots = borrowed(slots)
-    arena = borrowed(arena)
+    row_counts = borrowed(row_counts)
     events = borrowed(events)
     specs = borrowed(left_spec), borrowed(right_spec)
     one, other = 0, 0
@@ -177,18 +177,18 @@ def join_branches(
         if is_left and other < len(rights):
             is_left = rows[lefts[one] * ROW + END] <= rows[rights[other] * ROW + END]
         if is_left:
-            join_row(rows, slots, arena, events, lefts[one], -1, BRANCH, 0, specs[0])
+            join_row(rows, slots, row_counts, events, lefts[one], -1, BRANCH, 0, specs[0])
             one += 1
         else:
-            join_row(rows, slots, arena, events, -1, rights[other], BRANCH, shift, specs[1])
+            join_row(rows, slots, row_counts, events, -1, rights[other], BRANCH, shift, specs[1])
             other += 1
 
 
 @bare_kernel
-def add_sources(chosen: Int64s, size: int, rows: Int64s, slots: Int64s, arena: Int64s, events: Int64s) -> None:
-    """Append a row of `size` slots for each of the chosen events; there must be room for all."""
+def add_sources(chosen: Int64s, size: int, rows: Int64s, slots: Int64s, row_counts: Int64s, events: Int64s) -> None:
+    """Append a row of `size` slots for each of the chosen events. There must be space for all."""
     for event in chosen:
-        row, slot = arena[ROWS], arena[SLOTS_USED]
+        row, slot = row_counts[ROWS], row_counts[SLOTS_USED]
         at = row * ROW
         start, end = events[event * EVENT + EVENT_START], events[event * EVENT + EVENT_END]
         rows[at + START], rows[at + END] = start, end
@@ -198,13 +198,13 @@ def add_sources(chosen: Int64s, size: int, rows: Int64s, slots: Int64s, arena: I
         rows[at + FIRST] = events[event * EVENT + POSITION]
         for k in range(size):
             slots[slot + k] = event
-        arena[ROWS] += 1
-        arena[SLOTS_USED] += size
+        row_counts[ROWS] += 1
+        row_counts[SLOTS_USED] += size
 
 
 @bare_kernel
 def count_before(ids: Int64s, time: int, rows: Int64s) -> int:
-    """How many of some rows, which are by end, end before a time."""
+    """Return how many of the rows, which are sorted by end, end before a time."""
     low, high = 0, len(ids)
     while low < high:
         middle = (low + high) // 2
@@ -219,7 +219,7 @@ def count_before(ids: Int64s, time: int, rows: Int64s) -> int:
 def satisfied(
     code: Int64s, facts: Facts, rows: Int64s, slots: Int64s, lefts: Int64s, rights: Int64s
 ) -> npt.NDArray[np.bool_]:
-    """For which of the pairs all conditions of the code hold."""
+    """Return for which pairs all conditions of the code hold."""
     code = borrowed(code)
     rows = borrowed(rows)
     slots = borrowed(slots)
@@ -233,7 +233,7 @@ def satisfied(
 
 @kernel
 def order_new(rows: Int64s, events: Int64s, out: Int64s, begin: int, end: int, repeats: bool) -> int:
-    """Put occurrences that end together, and stand together, into processing order, each once; where they end now."""
+    """Sort occurrences with equal end into processing order, remove duplicates if `repeats`, and return the new end."""
     rows = borrowed(rows)
     events = borrowed(events)
     out = borrowed(out)

@@ -1,6 +1,6 @@
-"""Joint conditions: on two occurrences that may be joined, or on one alone, as lines of four numbers.
+"""Joint conditions on two occurrences, or on a single one, as lines of four numbers.
 
-Quick tests come first. What is left is code for the machine, each piece after the lines that say what it is bound to.
+Quick tests come first. The others are code for the machine, each piece after the lines with its bindings.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from weft.kernels.memory.room import lend, noted, words
 # and EACH_OF bind the next slot of the machine: to the event in a slot, or to all events of a variable. TIME is the
 # next result. RUN runs code; the slots and results after it are those of the next piece.
 QUICK, SPAN, EVENT_OF, EACH_OF, TIME, RUN = range(6)
-# Whose slot: the left one's, the right one's, the right one's or (where that has none) the left one's.
+# The side of a slot: left, right, or the right one if it is bound, else the left one.
 ON_LEFT, ON_RIGHT, ON_EITHER = range(3)
 WIDTH = 4
 SIDE, SLOT, COLUMN = 1 << 40, 1 << 20, 1  # an operand of QUICK is their weighted sum
-EVENTS = NOTES  # the times of events, in the room after what the machine reads
+EVENTS = NOTES  # the times of events, after the arrays of the machine
 
 
 class Facts(NamedTuple):
-    """What conditions can read: values and times of events; and the room that is made of them for the machine."""
+    """The arrays that conditions read: values and times of events, and the array table for the machine."""
 
     values: Int64s
     width: int
@@ -43,7 +43,7 @@ class Facts(NamedTuple):
 
 @device
 def borrow(facts: Facts) -> Facts:
-    """The same facts, borrowed, and noted in the room."""
+    """Return the same facts, borrowed, and register the arrays in the array table."""
     lend(facts.room, 0, facts.machine)
     lend(facts.room, EVENTS, (facts.events,))
     return Facts(borrowed(facts.values), facts.width, borrowed(facts.events), borrowed(facts.room), facts.machine)
@@ -51,7 +51,7 @@ def borrow(facts: Facts) -> Facts:
 
 @always_inline
 def slot_of(rows: Int64s, slots: Int64s, side: int, slot: int, left: int, right: int) -> Any:
-    """The event in a slot, -1 when there is none."""
+    """Return the event in a slot, or -1."""
     one = left if side == ON_LEFT else right
     event = slots[rows[one * ROW + SLOTS] + slot]
     if event < 0 and side == ON_EITHER:
@@ -61,7 +61,7 @@ def slot_of(rows: Int64s, slots: Int64s, side: int, slot: int, left: int, right:
 
 @always_inline
 def attribute_of(event: int, column: int, values: Int64s, width: int) -> Any:
-    """The kind and word of an attribute of an event; missing when there is no event."""
+    """Return the kind and word of an attribute of an event, or MISSING without an event."""
     kind, word = np.int64(MISSING), np.int64(0)
     if event >= 0:
         kind, word = values[event * width + VALUE * column], values[event * width + VALUE * column + 1]
@@ -70,14 +70,14 @@ def attribute_of(event: int, column: int, values: Int64s, width: int) -> Any:
 
 @always_inline
 def _read(packed: int, rows: Int64s, slots: Int64s, left: int, right: int, values: Int64s, width: int) -> Any:
-    """The attribute that an operand of QUICK is."""
+    """Return the attribute that an operand of QUICK refers to."""
     event = slot_of(rows, slots, packed // SIDE, packed % SIDE // SLOT, left, right)
     return attribute_of(event, packed % SLOT, values, width)
 
 
 @device
 def _bound(rows: Int64s, slots: Int64s, events: Int64s, packed: int, latest: bool, left: int, right: int) -> Any:
-    """The least start or greatest end of a variable's events: MOST or FEWEST when there is none."""
+    """Return the least start or greatest end of a variable's events; without events MOST or FEWEST."""
     side, slot = packed // SIDE, packed % SIDE
     one = slots[rows[left * ROW + SLOTS] + slot] if side != ON_RIGHT else np.int64(-1)
     other = slots[rows[right * ROW + SLOTS] + slot] if side != ON_LEFT else np.int64(-1)
@@ -92,7 +92,7 @@ def _bound(rows: Int64s, slots: Int64s, events: Int64s, packed: int, latest: boo
 def _elapsed(
     rows: Int64s, slots: Int64s, events: Int64s, first: int, last: int, whole: int, left: int, right: int
 ) -> Any:
-    """Ticks from a start to an end; `first` and `last` -1: of the whole, which is what `whole` says."""
+    """Return the ticks from a start to an end; -1 for `first` or `last` means the start or end of `whole`."""
     if first >= 0:
         start = _bound(rows, slots, events, first, False, left, right)
     elif whole == ON_RIGHT:
@@ -111,7 +111,7 @@ def _elapsed(
 
 @device
 def _list_events(rows: Int64s, occurrence: int, variable: int, slot: int, size: int, lists: Int64s) -> Int64s:
-    """The lists with one more: all events that an occurrence binds to a variable, by its number."""
+    """Append the list of all events that an occurrence binds to a variable, and return the lists."""
     used = size
     for k in range(slot):
         used = max(used, lists[LIST * k + 1])
@@ -128,7 +128,7 @@ def _list_events(rows: Int64s, occurrence: int, variable: int, slot: int, size: 
 
 @device
 def _runs(where: Int64s, at: int, room: Int64s, rows: Int64s, slots: Int64s, left: int, right: int) -> bool:
-    """Whether all conditions from a line on hold, of which none is quick."""
+    """Whether all conditions from a line on hold, none of which is quick."""
     chosen, results, lists = words(room, CHOSEN), words(room, RESULTS), words(room, LISTS)
     slot = result = 0
     while at < len(where):
@@ -157,7 +157,7 @@ def _runs(where: Int64s, at: int, room: Int64s, rows: Int64s, slots: Int64s, lef
 def holds(
     where: Int64s, room: Int64s, values: Int64s, width: int, rows: Int64s, slots: Int64s, left: int, right: int
 ) -> bool:
-    """Whether all conditions hold. `values` and `width` are those of the room, taken out of the loop."""
+    """Whether all conditions hold. `values` and `width` are hoisted out of the loop by the caller."""
     found = True
     for at in range(0, len(where), WIDTH):
         if where[at] == QUICK:
@@ -183,7 +183,7 @@ def _all_hold(where: Int64s, room: Int64s, rows: Int64s, slots: Int64s, left: An
 
 @always_inline
 def all_hold(where: Int64s, facts: Facts, rows: Int64s, slots: Int64s, left: Any, right: Any) -> bool:
-    """The same as a call, for kernels that test most conditions elsewhere, to keep them small."""
+    """Like `holds`, but as a call, which keeps kernels small that test most conditions elsewhere."""
     return _all_hold(where, facts.room, rows, slots, left, right)
 
 
@@ -191,7 +191,10 @@ def all_hold(where: Int64s, facts: Facts, rows: Int64s, slots: Int64s, left: Any
 def key_of(
     key: Int64s, which: int, values: Int64s, width: int, rows: Int64s, slots: Int64s, occurrence: Any
 ) -> tuple[bool, np.uint64]:
-    """Whether an occurrence has all values of a key, and their hash. `key` has (slot, column) pairs for both sides."""
+    """Return whether an occurrence has all values of a key, and their hash.
+
+    `key` has (slot, column) pairs for both sides.
+    """
     state = np.uint64(0x243F6A8885A308D3)
     has = True
     for k in range(len(key) // 4):

@@ -1,4 +1,4 @@
-"""Occurrences of composite patterns as rows of one flat array, and what they are made of.
+"""Occurrences of composite patterns as rows of one flat array.
 
 A row links to the rows it was joined from, so the rows below it are its complete history. Ids are places in the
 array: a row's parts have smaller ids.
@@ -23,7 +23,7 @@ Int64s = npt.NDArray[np.int64]
 START, END, FIRST_END, LAST_START, LEFT, RIGHT, KIND, SHIFT, SLOTS, FIRST = range(10)
 ROW = 10
 SOURCE, PAIR, RUN, BRANCH, POINT = range(5)  # kinds of rows
-# How a slot, which holds an event or -1, is filled: from one side; the right one's if it has one; the event that
+# How a slot, which holds an event or -1, is filled: from one side; from the right one if it is bound; the event that
 # starts first or ends last of both; nothing; the event of a source.
 FROM_LEFT, FROM_RIGHT, LATER, LEAST, GREATEST, NOTHING, THE_EVENT = range(7)
 MOST = np.int64(2**63 - 1)
@@ -31,7 +31,7 @@ FEWEST = np.int64(-(2**63))
 
 
 class Memory(NamedTuple):
-    """Rows, their slots, how many of both there are, and the events."""
+    """The row store: rows, their slots, the used numbers of both, and the events."""
 
     rows: Int64s
     slots: Int64s
@@ -66,7 +66,7 @@ def write_row(rows: Int64s, row: int, left: int, right: int, kind: int, shift: i
 
 @always_inline
 def fill_slots(rows: Int64s, slots: Int64s, events: Int64s, at: int, left: int, right: int, spec: Int64s) -> None:
-    """Fill the slots of a joined row from those of its parts, as `spec` says: (how, left slot, right slot) each."""
+    """Fill the slots of a joined row from those of its parts: `spec` has (how, left slot, right slot) for each."""
     ours = rows[left * ROW + SLOTS] if left >= 0 else np.int64(0)
     theirs = rows[right * ROW + SLOTS] if right >= 0 else np.int64(0)
     for k in range(len(spec) // 3):
@@ -92,7 +92,7 @@ def fill_slots(rows: Int64s, slots: Int64s, events: Int64s, at: int, left: int, 
 
 @device
 def parts_of(rows: Int64s, occurrence: int) -> tuple[Int64s, Int64s]:
-    """The source rows and points of an occurrence, left to right, and the number each one's variable has in it."""
+    """Return the source rows and points of an occurrence, left to right, and the number of the variable of each."""
     found = np.empty(8, np.int64)
     numbers = np.empty(8, np.int64)
     count = 0
@@ -124,7 +124,7 @@ def parts_of(rows: Int64s, occurrence: int) -> tuple[Int64s, Int64s]:
 
 @device
 def positions_of(rows: Int64s, events: Int64s, occurrence: int) -> Int64s:
-    """The positions of an occurrence, ascending."""
+    """Return the positions of an occurrence, ascending."""
     parts, _ = parts_of(rows, occurrence)
     positions = np.empty(len(parts), np.int64)
     count = 0
@@ -142,7 +142,7 @@ def positions_of(rows: Int64s, events: Int64s, occurrence: int) -> Int64s:
 
 @device
 def history_of(rows: Int64s, occurrence: int) -> tuple[Int64s, Int64s]:
-    """The ends and starts of all constituents, by end and start, descending."""
+    """Return the ends and starts of all constituents, sorted by end and start, descending."""
     parts, _ = parts_of(rows, occurrence)
     ends = np.empty(len(parts), np.int64)
     starts = np.empty(len(parts), np.int64)
@@ -160,7 +160,7 @@ def history_of(rows: Int64s, occurrence: int) -> tuple[Int64s, Int64s]:
 
 @kernel
 def report(rows: Int64s, events: Int64s, ids: Int64s, count: int) -> tuple[Int64s, Int64s, npt.NDArray[np.int32]]:
-    """Offsets, positions (ascending) and the numbers of variables of occurrences."""
+    """Return offsets, positions (ascending) and variable numbers of occurrences."""
     offsets = np.zeros(count + 1, np.int64)
     positions = np.empty(4 * count + 16, np.int64)
     labels = np.empty(4 * count + 16, np.int64)
@@ -187,7 +187,7 @@ def report(rows: Int64s, events: Int64s, ids: Int64s, count: int) -> tuple[Int64
 
 @kernel
 def variable_events(rows: Int64s, events: Int64s, ids: Int64s, variable: int, which: int) -> Int64s:
-    """Of the events each occurrence binds to a variable, by its number: the LATER, LEAST or GREATEST; -1: none."""
+    """Return one of the events that each occurrence binds to a variable: LATER, LEAST or GREATEST, or -1."""
     chosen = np.empty(len(ids), np.int64)
     for i in range(len(ids)):
         chosen[i] = -1

@@ -1,4 +1,4 @@
-"""The orders of occurrences: the order in which they are processed, that of their histories, and which are the same."""
+"""Orders of occurrences: the processing order, the order of their histories, and equality."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from weft.kernels.joins.occurrences import (
 )
 from weft.kernels.memory.growing import grown
 
-MOST_PARTS = 64  # of two occurrences that are compared part by part
+MOST_PARTS = 64  # words of the stack for comparing two occurrences part by part
 UNKNOWN = 2  # no order
 
 
 @always_inline
 def _is_in_order(rows: Int64s, row: Any) -> bool:
-    """Whether a row is of two parts, of which one is over before the other begins: its times are theirs, in order."""
+    """Whether a row joins two parts, the first of which ends before the second begins."""
     left, right = rows[row * ROW + LEFT], rows[row * ROW + RIGHT]
     is_joined = rows[row * ROW + KIND] in (PAIR, RUN) and left >= 0 and right >= 0
     return bool(is_joined and rows[left * ROW + END] < rows[right * ROW + START])
@@ -42,9 +42,9 @@ def _is_in_order(rows: Int64s, row: Any) -> bool:
 
 @device_no_refcount
 def _compare_last_times(rows: Int64s, one: Any, other: Any) -> Any:
-    """Compare histories from their ends on, as far as rows have their times in order; and the rows that are left.
+    """Compare histories backwards while the rows are in order; return the result, and the remaining rows.
 
-    0 is the answer only where no rows are left (-1).
+    The histories are equal only if the result is 0 and no rows remain (-1).
     """
     while True:
         while rows[one * ROW + KIND] == BRANCH:
@@ -68,7 +68,7 @@ def _compare_last_times(rows: Int64s, one: Any, other: Any) -> Any:
 
 @device
 def _compare_side_by_side(rows: Int64s, one: int, other: int) -> int:
-    """Compare histories part by part, as long as parts of both are of the same form; UNKNOWN where they are not."""
+    """Compare histories part by part while both have the same form; return UNKNOWN if they differ in form."""
     stack = np.empty(MOST_PARTS, np.int64)
     stack[0], stack[1] = one, other
     top = 2
@@ -89,7 +89,7 @@ def _compare_side_by_side(rows: Int64s, one: int, other: int) -> int:
 
 @device
 def compare_histories(rows: Int64s, one: int, other: int) -> int:
-    """-1, 0 or 1 as the one's list of all times, compared from its end, is smaller; a list that runs out is larger."""
+    """Compare the lists of all times from their ends: -1, 0 or 1; a list that runs out is larger."""
     order, one, other = _compare_last_times(rows, one, other)
     if order != 0 or one < 0:
         return int(order)
@@ -110,7 +110,7 @@ def compare_histories(rows: Int64s, one: int, other: int) -> int:
 
 @device_no_refcount
 def is_of_two(rows: Int64s, occurrence: int) -> bool:
-    """Whether an occurrence is made of two events, and no more."""
+    """Whether an occurrence consists of exactly two events."""
     left, right = rows[occurrence * ROW + LEFT], rows[occurrence * ROW + RIGHT]
     joined = rows[occurrence * ROW + KIND] in (PAIR, RUN) and left >= 0 and right >= 0
     return joined and rows[left * ROW + KIND] == SOURCE and rows[right * ROW + KIND] == SOURCE
@@ -118,7 +118,7 @@ def is_of_two(rows: Int64s, occurrence: int) -> bool:
 
 @device
 def second_position(rows: Int64s, occurrence: int) -> Any:
-    """The greater position of an occurrence of two events."""
+    """Return the greater position of an occurrence of two events."""
     left, right = rows[occurrence * ROW + LEFT], rows[occurrence * ROW + RIGHT]
     return max(rows[left * ROW + FIRST], rows[right * ROW + FIRST])
 
@@ -147,7 +147,7 @@ def _compare_places(rows: Int64s, events: Int64s, one: int, other: int) -> int:
 
 @device
 def compare_order(rows: Int64s, events: Int64s, one: int, other: int) -> int:
-    """Processing order of two occurrences of one pattern: end, start, positions, then as their parts stand."""
+    """Compare two occurrences of one pattern in processing order: end, start, positions, then part by part."""
     order = _compare_places(rows, events, one, other)
     if order != 0:
         return order
@@ -214,7 +214,7 @@ def _compare(rows: Int64s, events: Int64s, one: int, other: int, by_history: boo
 
 @device
 def sort_group(rows: Int64s, events: Int64s, ids: Int64s, count: int, by_history: bool) -> None:
-    """Put occurrences into processing order, or that of their histories; those in order cost one comparison each."""
+    """Sort occurrences into processing order, or by history; sorted ones cost one comparison each."""
     width = count
     for k in range(1, count):
         if _compare(rows, events, ids[k - 1], ids[k], by_history) > 0:
@@ -241,7 +241,7 @@ def sort_group(rows: Int64s, events: Int64s, ids: Int64s, count: int, by_history
 
 @device
 def drop_repeated(rows: Int64s, events: Int64s, ids: Int64s, count: int) -> int:
-    """Keep one of each of the sorted occurrences that are the same; how many are left."""
+    """Remove duplicates from sorted occurrences, and return how many remain."""
     kept = 0
     for k in range(count):
         repeated = False

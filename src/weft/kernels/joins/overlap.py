@@ -1,4 +1,4 @@
-"""At the same time, or not at all: occurrences that overlap, and those with no unwanted one about them."""
+"""Occurrences that overlap, and occurrences without an excluded one before, during or between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.kernels.joins.buckets import (
     make_room,
     probe_values,
     put_values,
-    squeezed,
+    remove_gaps,
     with_room,
 )
 from weft.kernels.joins.joining import (
@@ -63,17 +63,17 @@ Int64s = npt.NDArray[np.int64]
 
 # Parameters of `overlap`; SHARE: the operands may have events in common.
 SHIFT_RIGHT, SPAN, SHARE = range(3)
-# Parameters of `without`: where an unwanted occurrence must not stand; whether the first one decides for all time; for
+# Parameters of `without`: where an excluded occurrence must not be; whether the first one decides for all time; for
 # how many ticks one can matter (-1: for ever).
 WHEN, ONE_IS_ENOUGH, LIMIT = range(3)
 BEFORE_IT, DURING, BETWEEN = range(3)
-ASKED = OWN  # its own control word: the key that asks for room
+ASKED = OWN  # additional control word: the key that needs space
 DONE, MORE, PAUSE = range(3)
 
 
 @device
 def _common(rows: Int64s, events: Int64s, one: int, other: int) -> tuple[bool, bool]:
-    """Whether two occurrences have a position in common, and whether all of the other's are the one's."""
+    """Return whether two occurrences share a position, and whether the first has all positions of the other."""
     if rows[one * ROW + KIND] == SOURCE and rows[other * ROW + KIND] == SOURCE:
         same = rows[one * ROW + FIRST] == rows[other * ROW + FIRST]
         return same, same
@@ -98,15 +98,15 @@ def overlap(
     right_buckets: Buckets,
     out: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Take the occurrences of both sides that end before a bound, group by group of equal ends, lefts first.
+    """Join the occurrences of both sides that end before a bound, in groups of equal ends, left ones first.
 
-    When its STEPS_LEFT is at an end, there may be more: called again it resumes.
+    If STEPS_LEFT is negative afterwards, call it again to resume.
     """
     lent_rows, lent_slots, lent_out = memory.rows, memory.slots, out
     lent_left_entries, lent_left_table, lent_left_store = left_buckets
     lent_right_entries, lent_right_table, lent_right_store = right_buckets
     parameters, tests, where, _, _, key, spec = borrow_asked(asked)
-    rows, slots, arena, events = borrow_memory(memory)
+    rows, slots, row_counts, events = borrow_memory(memory)
     lefts, left_count, rights, right_count, bound = borrow_inputs(inputs)
     out, control = borrowed(out), borrowed(control)
     left_entries, left_table = borrowed(lent_left_entries), borrowed(lent_left_table)
@@ -151,17 +151,17 @@ def overlap(
                 continue
             if share and _common(rows, events, left, right)[0]:
                 continue
-            if no_room(rows, slots, arena, spec):
-                lent_rows, lent_slots = more_rows(rows, slots, arena, spec)
+            if no_room(rows, slots, row_counts, spec):
+                lent_rows, lent_slots = more_rows(rows, slots, row_counts, spec)
                 rows, slots = borrowed(lent_rows), borrowed(lent_slots)
             if control[OUT] == len(out):
                 lent_out = enlarged(out, control[OUT], 1)
                 out = borrowed(lent_out)
-            out[control[OUT]] = join_row(rows, slots, arena, events, left, right, PAIR, shift, spec)
+            out[control[OUT]] = join_row(rows, slots, row_counts, events, left, right, PAIR, shift, spec)
             control[OUT] += 1
         control[STEPS_LEFT] -= table[place + TAIL] - here
         if gone > 0:
-            table[place + TAIL] = squeezed(entries, here, table[place + TAIL], False)
+            table[place + TAIL] = remove_gaps(entries, here, table[place + TAIL], False)
         if side == 0:
             if is_full(left_table, find(left_table, word)):
                 lent_left_entries, lent_left_table = with_room(
@@ -189,8 +189,8 @@ def overlap(
 
 
 @device
-def _stands(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) -> bool:
-    """Whether the unwanted occurrence, which has ended when the one ends, stands where it must not."""
+def _excludes(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) -> bool:
+    """Whether an excluded occurrence, which does not end later than the other, is in the forbidden range."""
     u, c = unwanted * ROW, one * ROW
     if when == BEFORE_IT:
         return bool(rows[u + END] < rows[c + START])
@@ -200,10 +200,10 @@ def _stands(rows: Int64s, events: Int64s, unwanted: Any, one: Any, when: int) ->
 
 
 @device_no_refcount
-def _pass_on(
+def _filter_lefts(
     asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> int:
-    """Do so with the room there is: DONE, PAUSE, or MORE with `control[ASKED]` for the key that needs room."""
+    """Filter left occurrences while there is space: DONE, PAUSE, or MORE with the key that needs space in ASKED."""
     parameters, tests, where, _, _, key, _ = asked
     rows, slots, _, events = memory
     lefts, left_count, rights, right_count, bound = inputs
@@ -255,10 +255,10 @@ def _pass_on(
             unwanted = entries[at + ID]
             spoilt = (
                 fits(entries, at, tests, 1, probe, facts)
-                and _stands(rows, events, unwanted, one, when)
+                and _excludes(rows, events, unwanted, one, when)
                 and (len(where) == 0 or all_hold(where, facts, rows, slots, one, unwanted))
             )
-        control[STEPS_LEFT] += tail - head  # which it need not look at
+        control[STEPS_LEFT] += tail - head  # which were not visited
         if not spoilt:
             out[control[OUT]] = one
             control[OUT] += 1
@@ -269,15 +269,15 @@ def _pass_on(
 def without(
     asked: Asked, facts: Facts, memory: Memory, inputs: Inputs, control: Int64s, buckets: Buckets, out: Int64s
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Pass on the occurrences that end before a bound and have no unwanted one in the forbidden range.
+    """Emit the left occurrences that end before a bound and have no excluded one in the forbidden range.
 
-    When its STEPS_LEFT is at an end, there may be more: called again it resumes.
+    If STEPS_LEFT is negative afterwards, call it again to resume.
     """
     out = grown(out, control[OUT], inputs.left_count - control[LEFT_AT])
     entries, table, store = buckets
     facts = borrow(facts)
     while True:
-        answer = _pass_on(
+        answer = _filter_lefts(
             borrow_asked(asked),
             facts,
             borrow_memory(memory),

@@ -1,1 +1,1 @@
-"""Values with their kinds, and exact arithmetic on them."""
+"""Tagged values, and exact arithmetic on them."""

@@ -1,7 +1,7 @@
-"""Numbers that neither a 64-bit integer nor a float can represent, as texts that the machine reads.
+"""Decimals: numbers that neither a 64-bit integer nor a float represents exactly, as texts that the machine reads.
 
-Such a text begins with the bits of the nearest float, as 16 hexadecimal digits; then comes `<` or `>`: whether the
-number is less or more than the value of that float; then its digits, without zeros at the ends.
+Such a text has the bits of the nearest float as 16 hexadecimal digits; then `<` or `>`: whether the number is less or
+greater than that float; then its digits, without leading and trailing zeros.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST = 19  # digits that a word without a sign holds
 
 @device_no_refcount
 def real_of(word: Any, pool: Bytes, offsets: Int64s) -> Any:
-    """The float that is nearest to a decimal."""
+    """Return the float nearest to a decimal."""
     bits = np.uint64(0)
     at = offsets[word]
     for k in range(at, at + SIDE):
@@ -35,13 +35,13 @@ def real_of(word: Any, pool: Bytes, offsets: Int64s) -> Any:
 
 @device_no_refcount
 def side_of(word: Any, pool: Bytes, offsets: Int64s) -> int:
-    """Return -1 or 1: whether a decimal is less or more than the value of its nearest float."""
+    """Return -1 or 1: whether a decimal is less or greater than its nearest float."""
     return -1 if pool[offsets[word] + SIDE] == _LESS else 1
 
 
 @device_no_refcount
 def _whole_digits(at: Any, end: Any, pool: Bytes) -> Any:
-    """How many digits are before the point."""
+    """Count the digits before the point."""
     count = np.int64(0)
     while at + count < end and pool[at + count] != _POINT:
         count += 1
@@ -50,8 +50,7 @@ def _whole_digits(at: Any, end: Any, pool: Bytes) -> Any:
 
 @device_no_refcount
 def whole_part(word: Any, pool: Bytes, offsets: Int64s) -> Any:
-    """The part of a decimal before the point: whether it fits into a word without a sign, its size, whether the decimal
-    is negative."""
+    """Return the integer part of a decimal: whether it fits into an unsigned word, its size, whether it is negative."""
     at, end = offsets[word] + DIGITS, offsets[word + 1]
     negative = pool[at] == _MINUS
     at += np.int64(negative)
@@ -65,7 +64,7 @@ def whole_part(word: Any, pool: Bytes, offsets: Int64s) -> Any:
 
 @device_no_refcount
 def order_digits(word: Any, whole: Any, pool: Bytes, offsets: Int64s) -> int:
-    """-1 or 1: a decimal and a whole number, to which it is never equal."""
+    """Compare a decimal with an integer, which it never equals: -1 or 1."""
     fits, size, negative = whole_part(word, pool, offsets)
     if negative != (whole < 0):
         return -1 if negative else 1
@@ -76,7 +75,7 @@ def order_digits(word: Any, whole: Any, pool: Bytes, offsets: Int64s) -> int:
 
 @device_no_refcount
 def order_decimals(word: Any, other: Any, pool: Bytes, offsets: Int64s) -> int:
-    """-1, 0 or 1: two decimals, which are equal when they are one text."""
+    """Compare two decimals, which are equal if they are the same text: -1, 0 or 1."""
     if word == other:
         return 0
     near, far = real_of(word, pool, offsets), real_of(other, pool, offsets)

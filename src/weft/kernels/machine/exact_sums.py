@@ -29,7 +29,7 @@ _ZERO = np.uint64(0)
 
 @device_no_refcount
 def fixed(is_float: bool, word: int) -> Any:
-    """An integer, or a float by its bits, in fixed point: whether it has a place there, and its three words."""
+    """Convert an integer, or a float by its bits, to fixed point: whether it fits, and its three words."""
     if not is_float:
         fits = -(1 << BITS) < word < (1 << BITS)
         return fits, np.uint64(word) if fits else _ZERO, _ZERO, _ZERO
@@ -50,7 +50,7 @@ def fixed(is_float: bool, word: int) -> Any:
 
 @device_no_refcount
 def added(a: Any, b: Any, c: Any, x: Any, y: Any, z: Any) -> Any:
-    """The sum of two numbers of three words."""
+    """Add two numbers of three words."""
     low = c + z
     carry = np.uint64(low < z)
     middle = b + y
@@ -62,7 +62,7 @@ def added(a: Any, b: Any, c: Any, x: Any, y: Any, z: Any) -> Any:
 
 @device_no_refcount
 def negated(a: Any, b: Any, c: Any) -> Any:
-    """The number of three words with the other sign."""
+    """Negate a number of three words."""
     low = ~c + _ONE
     carry = np.uint64(low == 0)
     middle = ~b + carry
@@ -72,8 +72,9 @@ def negated(a: Any, b: Any, c: Any) -> Any:
 
 @device_no_refcount
 def rounded(a: Any, b: Any, c: Any, fraction: int, rest: bool) -> float:
-    """Return the float nearest to a number of three words with `fraction` bits after the point; `rest` adds a little
-    more.
+    """Return the float nearest to a number of three words with `fraction` bits after the point.
+
+    With `rest` the number is slightly greater.
     """
     if a == 0 and b == 0 and c == 0:
         return 0.0
@@ -99,7 +100,7 @@ def rounded(a: Any, b: Any, c: Any, fraction: int, rest: bool) -> float:
 
 @device_no_refcount
 def quotient(high: Any, low: Any, count: Any) -> float:
-    """An integer of two words divided by a count, rounded once."""
+    """Divide an integer of two words by a count, rounded once."""
     negative = (high & _SIGN) != 0
     if negative:
         _, high, low = negated(_ZERO, high, low)
@@ -119,13 +120,13 @@ def quotient(high: Any, low: Any, count: Any) -> float:
 
 @device_no_refcount
 def sign_word(word: Any) -> Any:
-    """The word above: all ones if the number is negative."""
+    """Return the higher word of a sign-extended word: all ones if it is negative."""
     return ~_ZERO if np.int64(word) < 0 else _ZERO
 
 
 @device_no_refcount
 def whole_result(high: Any, low: Any, count: Any, mean: bool) -> Any:
-    """Return the sum or mean of integers with a sum of two words: whether it is the lower word; if not, the float."""
+    """Return the sum or mean of integers from their sum in two words: whether it is the lower word, else the float."""
     if high == sign_word(low) and not mean:
         return True, 0.0
     total = rounded(sign_word(high), high, low, 0, False)
@@ -136,7 +137,7 @@ def whole_result(high: Any, low: Any, count: Any, mean: bool) -> Any:
 
 @device_no_refcount
 def add_partial(partials: Floats, count: int, number: float) -> int:
-    """Add a finite number to partial sums that do not overlap; how many there are then, -1 if it is beyond all."""
+    """Add a finite number to non-overlapping partial sums; return their number, or -1 on overflow."""
     kept = 0
     for k in range(count):
         other = partials[k]
@@ -158,7 +159,7 @@ def add_partial(partials: Floats, count: int, number: float) -> int:
 
 @device_no_refcount
 def partials_sum(partials: Floats, count: int) -> float:
-    """The sum of partial sums, rounded once, to even when it is half way."""
+    """Return the total of partial sums, rounded once, half to even."""
     if count == 0:
         return 0.0
     place = count - 1

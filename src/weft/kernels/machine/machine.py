@@ -1,7 +1,7 @@
-"""The machine that evaluates conditions and expressions over events that are bound, for all operators.
+"""The machine that evaluates conditions and expressions over bound events, for all operators.
 
-An operator provides the machine's input in a room of arrays: the values of events (`tagged`), the event in each slot,
-and its own results, such as sums. Code is a row of instructions that work on one stack of values; a truth is a boolean.
+An operator provides the machine's input in an array table: the values of events (`tagged`), the event in each slot, and
+its own results, such as sums. Code is a row of instructions that work on one stack of values; a truth is a boolean.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ALONE = np.int64(-1)  # there is no event at hand
 
 
 class Machine(NamedTuple):
-    """What the machine reads, in the order in which a room has it."""
+    """The arrays that the machine reads, in the order of the array table."""
 
     code: Int64s
     stack: Int64s
@@ -73,7 +73,7 @@ def compare(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, 
 
 @always_inline
 def holds(room: Int64s, operator: Any, kind: Any, word: Any, other_kind: Any, other: Any) -> Any:
-    """The same, written into loops."""
+    """Like `compare`, but inlined into loops."""
     if kind == INTEGER and other_kind == INTEGER:
         found = satisfies(operator, np.int64(word > other) - np.int64(word < other))
     elif kind == FLOAT and other_kind == FLOAT:
@@ -102,7 +102,7 @@ def _contains(room: Int64s, text: Any, part: Any) -> bool:
 
 @device_no_refcount
 def _round_off(room: Int64s, stack: Int64s, top: Any) -> None:
-    """Make floats of decimals, of the two values below and at a place of the stack."""
+    """Convert decimals to floats, in the two values below and at a place of the stack."""
     pool, offsets = octets(room, TEXTS), words(room, TEXT_OFFSETS)
     for at in range(top - VALUE, top + VALUE, VALUE):
         stack[at], stack[at + 1] = rounded_off(stack[at], stack[at + 1], pool, offsets)

@@ -1,7 +1,8 @@
-"""Values with their kinds: two words each, a kind and what it says: a whole number, the bits of a float, a text's id.
+"""Tagged values of two words: a kind, and an integer, the bits of a float, or the id of a text.
 
-Numbers compare by exact value; values of different kinds never compare, nor does a missing one.
-A number that neither a word nor a float can represent is a decimal, kept as a text (`decimals`).
+Numbers compare by exact value; values of different kinds are not comparable, nor is a missing one. A number that
+neither
+a word nor a float represents is a decimal, stored as a text (`decimals`).
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ NOT_COMPARED = 2
 
 @always_inline
 def float_of(word: Any) -> Any:
-    """The float whose bits these are."""
+    """Return the float with these bits."""
     return np.int64(word).view(np.float64)
 
 
 @always_inline
 def bits_of(number: Any) -> Any:
-    """The bits of a float."""
+    """Return the bits of a float."""
     return np.float64(number).view(np.int64)
 
 
 @device_no_refcount
 def _order_texts(one: int, other: int, pool: Bytes, offsets: Int64s) -> int:
-    """-1, 0 or 1 by the order of bytes, which is that of characters."""
+    """Compare texts by bytes, which is the order of characters: -1, 0 or 1."""
     if one == other:
         return 0
     a, b = offsets[one], offsets[other]
@@ -55,7 +56,7 @@ def _order_texts(one: int, other: int, pool: Bytes, offsets: Int64s) -> int:
 
 @device_no_refcount
 def _order_mixed(whole: int, number: float) -> int:
-    """-1, 0 or 1: a whole number and a float, without rounding either."""
+    """Compare an integer with a float, without rounding: -1, 0 or 1."""
     if number >= BEYOND:
         return -1
     if number < -BEYOND:
@@ -69,7 +70,7 @@ def _order_mixed(whole: int, number: float) -> int:
 
 @device_no_refcount
 def _order_decimal(word: Any, kind: Any, other: Any, pool: Bytes, offsets: Int64s) -> int:
-    """-1 or 1: a decimal and a number of another kind."""
+    """Compare a decimal with a number of another kind: -1 or 1."""
     if kind == INTEGER:
         return order_digits(word, other, pool, offsets)
     if kind != FLOAT:
@@ -80,7 +81,7 @@ def _order_decimal(word: Any, kind: Any, other: Any, pool: Bytes, offsets: Int64
 
 @device_no_refcount
 def order_of(kind: Any, word: Any, other_kind: Any, other_word: Any, pool: Bytes, offsets: Int64s) -> int:
-    """-1, 0 or 1; NOT_COMPARED when the two do not compare."""
+    """Compare two values: -1, 0 or 1, or NOT_COMPARED."""
     if kind == MISSING or other_kind == MISSING:
         return NOT_COMPARED
     if kind == other_kind:
@@ -106,7 +107,7 @@ def order_of(kind: Any, word: Any, other_kind: Any, other_word: Any, pool: Bytes
 
 @always_inline
 def satisfies(operator: Any, order: Any) -> Any:
-    """Whether an order of two values is what a comparison asks for."""
+    """Whether an order of two values satisfies a comparison."""
     # For each operator a bit for each order: less, equal, greater.
     masks = 0b101_010_110_100_011_001
     return order != NOT_COMPARED and ((masks >> (3 * operator + order + 1)) & 1) != 0
@@ -114,7 +115,7 @@ def satisfies(operator: Any, order: Any) -> Any:
 
 @device_no_refcount
 def _product(x: Any, y: Any) -> Any:
-    """The product of two whole numbers as two words, of which the higher has the sign."""
+    """Multiply two integers to two words, of which the higher has the sign."""
     low_half = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
     a, b = np.uint64(x) >> half, np.uint64(x) & low_half
@@ -131,7 +132,7 @@ def _product(x: Any, y: Any) -> Any:
 
 @device_no_refcount
 def _whole(operation: int, x: Any, y: Any) -> Any:
-    """Arithmetic on whole numbers; what does not fit into a word is the nearest float."""
+    """Calculate with integers; a result that does not fit into a word becomes the nearest float."""
     if operation == REMAINDER:
         if y == 0:
             return MISSING, np.int64(0)
@@ -164,7 +165,7 @@ def _whole(operation: int, x: Any, y: Any) -> Any:
 
 @always_inline
 def rounded_off(kind: Any, word: Any, pool: Any, offsets: Any) -> Any:
-    """A value as arithmetic takes it: a decimal is the nearest float."""
+    """Convert a decimal to the nearest float for arithmetic."""
     if kind == DECIMAL:
         kind, word = np.int64(FLOAT), bits_of(real_of(word, pool, offsets))
     return kind, word
@@ -172,7 +173,7 @@ def rounded_off(kind: Any, word: Any, pool: Any, offsets: Any) -> Any:
 
 @device_no_refcount
 def calculated(operation: int, kind: Any, word: Any, other_kind: Any, other_word: Any) -> Any:
-    """Arithmetic on two values; whole numbers stay whole as long as they fit, except when they are divided."""
+    """Calculate with two values; integers stay integers while they fit, except in divisions."""
     if kind == INTEGER and other_kind == INTEGER:
         return _whole(operation, word, other_word)
     if (kind != INTEGER and kind != FLOAT) or (other_kind != INTEGER and other_kind != FLOAT):
@@ -196,7 +197,7 @@ def calculated(operation: int, kind: Any, word: Any, other_kind: Any, other_word
 
 @always_inline
 def normal(kind: Any, word: Any) -> Any:
-    """The value by which it is looked up: numbers that are equal have the same."""
+    """Normalise a value for lookups, so that equal numbers are the same."""
     if kind == FLOAT:
         value = float_of(word)
         if -BEYOND <= value < BEYOND and np.floor(value) == value:
@@ -206,7 +207,7 @@ def normal(kind: Any, word: Any) -> Any:
 
 @always_inline
 def mixed_in(state: Any, kind: Any, word: Any) -> Any:
-    """A hash with one more value."""
+    """Add a value to a hash."""
     state = (state ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(kind)
     state ^= state >> np.uint64(29)
     state *= np.uint64(0xBF58476D1CE4E5B9)

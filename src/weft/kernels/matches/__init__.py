@@ -1,1 +1,1 @@
-"""Matches on their way out: lists, ids, order, JSON."""
+"""Kernels for outgoing matches: lists, ids, order, JSON."""

@@ -1,4 +1,4 @@
-"""The lists that matches are made of: positions with their labels, and positions by variable."""
+"""Lists of matches: positions with their labels, and positions by variable."""
 
 from __future__ import annotations
 
@@ -55,10 +55,9 @@ def bind(
     value_offsets: Int32s,
     values: Int64s,
 ) -> int:
-    """Write the variables of each match: names, where each one's positions begin, positions; how many variables.
+    """Write the variables of each match: names, where the positions of each begin, positions; return their number.
 
-    A match's variables come in the order of the first position they are bound to. `entry_of` has a place for each
-    name, with -1.
+    Variables are in the order of the first position they are bound to. `entry_of` has an item of -1 for each name.
     """
     entry = 0
     put = 0
@@ -96,7 +95,7 @@ def _group(
     value_offsets: Int32s,
     values: Int64s,
 ) -> None:
-    """Write the positions of a match again, variable by variable: counted, then filled in from the end."""
+    """Write the positions of a match by variable, with a counting sort."""
     positions, labels, label_offsets, label_names, entry_of = bound
     for entry in range(first, last):
         value_offsets[entry + 1] = 0

@@ -1,4 +1,4 @@
-"""Ids of matches: 128 bits made of the query, the interval, the events' identities and their variables.
+"""Ids of matches: 128-bit hashes of the query, the interval, and the events' identities with their variables.
 
 The same match has the same id in every process, on every engine and after every replay.
 """

@@ -1,4 +1,4 @@
-"""Matches as JSON lines: bytes written straight from the columns, without an object per match."""
+"""Write matches as JSON lines directly from the columns, without an object per match."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _numbers(out: Bytes, at: int, values: Int64s, begin: int, end: int) -> int:
 
 @bare_kernel
 def write_json_lines(columns: MatchColumns, words: Words, out: Bytes) -> int:
-    """Write one line per match into `out`, which is large enough; returns how many bytes were written."""
+    """Write one line per match into `out`, which must be large enough; return the number of bytes."""
     at = 0
     for row in range(len(columns.starts)):
         query = columns.queries[row]

@@ -1,4 +1,4 @@
-"""Values as JSON texts, and texts put together as JSON objects: what Python's `json` would write, without objects.
+"""Write values as JSON texts like Python's `json`, and join texts to JSON objects, without Python objects.
 
 An empty text means null, as no other JSON value is empty.
 """
@@ -27,7 +27,7 @@ _NAN, _INFINITE, _NULL = (np.frombuffer(text, np.uint8) for text in (b"NaN", b"1
 def quote(
     offsets: Read[Int32s], data: Read[Bytes], valid: Read[Bytes], first_bit: int, out_offsets: Int32s, out: Bytes
 ) -> int:
-    """Write texts as JSON strings, and where each one ends; how many bytes. A text that is not valid is null."""
+    """Write texts as JSON strings with their end offsets; return the number of bytes. Invalid ones become null."""
     at = 0
     out_offsets[0] = 0
     for text in range(len(offsets) - 1):
@@ -62,7 +62,7 @@ def _escape(out: Bytes, at: int, letter: np.uint8) -> int:
 
 @kernel
 def spell_floats(offsets: Read[Int32s], data: Read[Bytes], out_offsets: Int32s, out: Bytes) -> int:
-    """Write numbers, given as the fewest digits that tell them apart in any notation, in Python's; how many bytes."""
+    """Write shortest decimal representations of floats in Python's notation; return the number of bytes."""
     at = 0
     out_offsets[0] = 0
     digits = np.empty(32, np.uint8)
@@ -87,7 +87,7 @@ def spell_floats(offsets: Read[Int32s], data: Read[Bytes], out_offsets: Int32s, 
 
 @device_no_refcount
 def _rewrite(data: Bytes, begin: int, end: int, digits: Bytes, out: Bytes, at: int) -> int:
-    """Write an unusual number: a very large or small one, or none."""
+    """Write an unusual number: a very large or small one, infinity, or NaN."""
     if data[begin] == _MINUS:
         out[at] = _MINUS
         at += 1
@@ -100,7 +100,7 @@ def _rewrite(data: Bytes, begin: int, end: int, digits: Bytes, out: Bytes, at: i
 
 @device_no_refcount
 def _parse(data: Bytes, place: int, end: int, digits: Bytes) -> tuple[int, int]:
-    """Digits of a number, from the first that is not zero, and where its point is from there on."""
+    """Parse the digits of a number, from the first non-zero one, and the place of the point relative to it."""
     count = 0
     point = 0
     fraction = 0
@@ -159,9 +159,9 @@ def join(
     out_offsets: Int32s,
     out: Bytes,
 ) -> int:
-    """Write one text per row from texts of its values, with fixed texts before, between and after them; how many bytes.
+    """Write one text per row from texts of its values, with constant texts around them; return the number of bytes.
 
-    The value in row r of column c has the text number `codes[c * rows + r]`; column c comes after fixed text c.
+    The value in row r of column c has the text number `codes[c * rows + r]`; column c comes after constant text c.
     """
     rows, columns = len(out_offsets) - 1, len(between) - 2
     at = 0

@@ -82,10 +82,11 @@ def match_order(
     high: Read[UInt64s],
     low: Read[UInt64s],
 ) -> None:
-    """Fill `order` with matches from `begin` on in match order: short stretches by insertion, then merged bottom-up.
+    """Sort the matches from `begin` on into match order: short ranges by insertion, then merged bottom-up.
 
-    Matches arrive almost sorted by end, so most stretches are in order and most merges have nothing to do. `moved` is
-    as long, to work in.
+    Matches arrive almost sorted by end, so most ranges are in order and most merges have nothing to do. `moved` is
+    scratch
+    of the same length.
     """
     count = len(order)
     for at in range(count):
@@ -136,7 +137,7 @@ def merged_order(
     high: Read[UInt64s],
     low: Read[UInt64s],
 ) -> None:
-    """Fill `order` with two orders of different matches as one; of equal ones those of the first come first."""
+    """Merge two orders of different matches into `order`; of equal ones those of the first come first."""
     a = b = 0
     for at in range(len(order)):
         if b == len(other) or (

@@ -1,1 +1,1 @@
-"""How kernels hold arrays: without counting references, many as one, hashed."""
+"""Arrays in kernels: borrowed without reference counts, grouped in array tables, grown, hashed, sorted."""

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
 def borrowed(typing_context: Any, array: Any) -> Any:
-    """The same array, not owned: valid as long as the caller of the kernel holds it."""
+    """Return the same array without ownership: valid while the caller of the kernel holds it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0])

@@ -1,4 +1,4 @@
-"""Slots of keys that are small numbers: one place of a table each, without a hash."""
+"""Slots of keys that are small integers, looked up directly in a table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Int64s = npt.NDArray[np.int64]
 
 @bare_kernel
 def find_direct(values: Read[Int64s], low: int, table: Int32s, slots: Int32s) -> int:
-    """Write the slot of each value, or -1 where it is not in the table; return how many are not.
+    """Write the slot of each value, or -1 if it is not in the table; return how many are not.
 
-    The table has the slot + 1 of the values from `low` on (0: not known). Its last place is for all values beyond it.
+    The table has slot + 1 of the values from `low` on (0: unknown). Its last item is for all values beyond it.
     """
     last = np.uint64(len(table) - 1)
     unknown = np.int64(0)

@@ -12,7 +12,7 @@ Int64s = npt.NDArray[np.int64]
 
 @device
 def enlarged(array: Int64s, used: int, needed: int) -> Int64s:
-    """Return a copy with room for `needed` more items."""
+    """Return a copy with space for `needed` more items."""
     larger = np.empty(2 * len(array) + needed, np.int64)
     for k in range(used):
         larger[k] = array[k]
@@ -21,5 +21,5 @@ def enlarged(array: Int64s, used: int, needed: int) -> Int64s:
 
 @device
 def grown(array: Int64s, used: int, needed: int) -> Int64s:
-    """Return the array, or a copy with room for `needed` more items."""
+    """Return the array, or a copy, with space for `needed` more items."""
     return array if used + needed <= len(array) else enlarged(array, used, needed)

@@ -48,7 +48,7 @@ def load_word(typing_context: Any, array: Any, index: Any) -> Any:
 
 @always_inline
 def _word(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> Any:
-    """The first (at most eight) bytes of a text, zero beyond its end."""
+    """Return the first (at most eight) bytes of a text, padded with zeros."""
     if length >= np.uint64(8):
         return load_word(data, start)
     if start + np.uint64(8) <= size:
@@ -94,7 +94,7 @@ def _long_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64)
 
 @always_inline
 def _text_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64) -> np.uint64:
-    """What a text is looked up by: up to eight bytes the bytes themselves, a hash of longer ones."""
+    """Return the lookup key of a text: the bytes themselves up to eight, a hash of longer texts."""
     if length > np.uint64(8):
         return _long_key(data, start, length, size)
     found: np.uint64 = _word(data, start, length, size)
@@ -103,7 +103,7 @@ def _text_key(data: Bytes, start: np.uint64, length: np.uint64, size: np.uint64)
 
 @device_no_refcount
 def _bits(number: int) -> int:
-    """How many bits a number has."""
+    """Return the number of bits of a number."""
     bits = 0
     while number > 0:
         number >>= 1
@@ -147,9 +147,9 @@ def find_texts(
     texts: TextPool,
     ids: Int32s,
 ) -> np.int64:
-    """The id of each text in an open-addressing table; returns the row where room ran out, or the number of rows.
+    """Return the id of each text from a hash table; return the row where space ran out, or the number of rows.
 
-    `bits` empty: there are no nulls.
+    If `bits` is empty, there are no nulls.
     """
     slot_key, slot_entry, pool, pool_offsets, state = texts
     mask = np.uint64(len(slot_key) - 1)
@@ -198,7 +198,7 @@ def find_texts(
 
 @bare_kernel
 def place_texts(offsets: Int64s, data: Bytes, count: int, slot_key: Uint64s, slot_entry: Uint64s) -> None:
-    """Enter the first `count` texts of a pool, all different, into an empty table."""
+    """Add the first `count` texts of a pool, all different, to an empty table."""
     mask = np.uint64(len(slot_key) - 1)
     shift = np.uint64(65) - np.uint64(_bits(len(slot_key)))
     size = np.uint64(len(data))
@@ -215,7 +215,7 @@ def place_texts(offsets: Int64s, data: Bytes, count: int, slot_key: Uint64s, slo
 
 @bare_kernel
 def mark_wanted(bits: Read[Bytes], bit_offset: int, has: Bytes, wanted: Bytes) -> None:
-    """Mark the rows that have a value here and none from before; they have one then."""
+    """Mark the rows that have a value here and had none before."""
     for i in range(np.uint64(len(has))):
         bit = np.uint64(bit_offset) + i
         valid = (bits[bit >> np.uint64(3)] >> (bit & np.uint64(7))) & np.uint64(1)
@@ -225,7 +225,7 @@ def mark_wanted(bits: Read[Bytes], bit_offset: int, has: Bytes, wanted: Bytes) -
 
 @bare_kernel
 def hash_wholes(values: Read[Int64s], wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
-    """Two hashes of integers, for the wanted rows."""
+    """Compute two hashes of integers, for the wanted rows."""
     for i in range(np.uint64(len(values))):
         if wanted[i]:
             word = np.uint64(values[i])
@@ -237,7 +237,7 @@ def hash_wholes(values: Read[Int64s], wanted: Bytes, first: Uint64s, second: Uin
 def hash_floats(
     values: Read[npt.NDArray[np.float64]], words: Read[Uint64s], wanted: Bytes, first: Uint64s, second: Uint64s
 ) -> None:
-    """Two hashes of floats (`words`: their bits), for the wanted rows; a whole one has those of the integer."""
+    """Compute two hashes of floats (`words`: their bits), for the wanted rows; integral ones as integers."""
     for i in range(np.uint64(len(values))):
         if wanted[i]:
             value = values[i]
@@ -253,7 +253,7 @@ def hash_floats(
 
 @bare_kernel
 def hash_booleans(values: Read[Bytes], bit_offset: int, wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
-    """Two hashes of Booleans, given as a bitmap, for the wanted rows."""
+    """Compute two hashes of Booleans in a bitmap, for the wanted rows."""
     for i in range(np.uint64(len(wanted))):
         if wanted[i]:
             bit = np.uint64(bit_offset) + i
@@ -264,7 +264,7 @@ def hash_booleans(values: Read[Bytes], bit_offset: int, wanted: Bytes, first: Ui
 
 @bare_kernel
 def hash_texts(offsets: Read[Int32s], data: Read[Bytes], wanted: Bytes, first: Uint64s, second: Uint64s) -> None:
-    """Two hashes of texts, for the wanted rows."""
+    """Compute two hashes of texts, for the wanted rows."""
     size = np.uint64(len(data))
     for i in range(np.uint64(len(wanted))):
         if wanted[i]:
@@ -292,7 +292,7 @@ def hash_indices(
     first: Uint64s,
     second: Uint64s,
 ) -> None:
-    """Two hashes of dictionary-encoded texts, from those of the dictionary, for the wanted rows."""
+    """Look up two hashes of dictionary-encoded texts, for the wanted rows."""
     for i in range(np.uint64(len(indices))):
         if wanted[i]:
             index = np.uint64(indices[i])
@@ -304,7 +304,7 @@ def hash_indices(
 def join_hashes(
     all_have: Bytes, all_first: Uint64s, all_second: Uint64s, has: Bytes, first: Uint64s, second: Uint64s
 ) -> None:
-    """Join the hashes of the next part of a key to those of the parts before it."""
+    """Combine the hashes of the next part of a key with those of the parts before it."""
     for i in range(np.uint64(len(has))):
         all_have[i] &= has[i]
         all_first[i] = _mix(all_first[i]) + first[i]
@@ -313,7 +313,7 @@ def join_hashes(
 
 @bare_kernel
 def lanes_of_hashes(has: Bytes, first: Uint64s, count: int, lanes: Int32s) -> None:
-    """A lane for each row by the high half of its hash; -1 without a key."""
+    """Assign each row to a lane by the high half of its hash; -1 without a key."""
     for i in range(np.uint64(len(has))):
         lane = ((first[i] >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)
         lanes[i] = np.int32(lane) if has[i] else np.int32(-1)

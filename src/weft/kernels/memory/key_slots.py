@@ -1,4 +1,4 @@
-"""A hash table of partition keys, identified by two hashes: each key has a unique slot while it is live."""
+"""Hash table of partition keys, identified by two hashes: each key has a unique slot while it is live."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ class KeyTable(NamedTuple):
     """The keys that have slots, and the slots.
 
     An entry of the table is two words: the second hash; the high half of the first hash and the slot + 1 (0: empty).
-    Its place is by the low half of the first hash. `state` is the number of slots ever used, how many of them are
-    in `free`, and the most slots there is room for. `changed` marks pages of slots.
+    Its
+    place follows from the low half of the first hash. `state` is the number of slots ever used, the number of `free`
+    slots,
+    and the capacity. `changed` marks pages of slots.
     """
 
     table: Uint64s
@@ -33,7 +35,7 @@ class KeyTable(NamedTuple):
 
 @bare_kernel
 def find_keys(has: Bytes, first: Uint64s, second: Uint64s, row: int, keys: KeyTable, slots: Int32s) -> np.int64:
-    """Find the slot of each row's key, a new one for a new key; return the row where room ran out, or how many rows."""
+    """Find the slot of each row's key, or assign one; return the row where space ran out, or the number of rows."""
     table, free, state = keys.table, keys.free, keys.state
     mask = np.uint64(len(table) // 2 - 1)
     for i in range(np.uint64(row), np.uint64(len(has))):
@@ -69,7 +71,7 @@ def find_keys(has: Bytes, first: Uint64s, second: Uint64s, row: int, keys: KeyTa
 
 @bare_kernel
 def place_keys(slot_first: Uint64s, slot_second: Uint64s, live: Bytes, count: int, table: Uint64s) -> None:
-    """Enter the keys of live slots into an empty table."""
+    """Add the keys of live slots to an empty table."""
     mask = np.uint64(len(table) // 2 - 1)
     for slot in range(np.uint64(count)):
         if slot + AHEAD < np.uint64(count):
@@ -84,7 +86,7 @@ def place_keys(slot_first: Uint64s, slot_second: Uint64s, live: Bytes, count: in
 
 @bare_kernel
 def release_keys(slots: Int32s, keys: KeyTable) -> None:
-    """Forget the keys of these slots. Later entries of a run of the table move up, so that probes still find them."""
+    """Remove the keys of these slots. Later entries of a probe sequence move up, so that probes still find them."""
     table, slot_first, live, state = keys.table, keys.first, keys.live, keys.state
     mask = np.uint64(len(table) // 2 - 1)
     two, one = np.uint64(2), np.uint64(1)

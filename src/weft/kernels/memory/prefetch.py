@@ -1,4 +1,4 @@
-"""Hints to the processor: what will be read soon should be in its cache by then."""
+"""Prefetch hints for data that will be read soon."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
 def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
-    """Fetch a place of a flat array into the cache, and go on meanwhile. To be wrong about it costs little."""
+    """Prefetch a place of a flat array into the cache. A wrong hint costs little."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0])

@@ -1,8 +1,9 @@
-"""Many arrays as one: a room has the address and the length of each, so that handing all of them on costs nothing.
+"""Array tables: the address and length of many arrays in one array, so that passing all of them is free.
 
-A kernel of many parts takes its arrays as tuples, notes them in a room (`lend`) and gives the room to its parts, which
-look at the arrays they need (`words`, `halves`, `floats`, `octets`). So each part is compiled for itself, which takes
-a fraction of the time. The caller of the kernel holds the arrays; a view must not leave the kernel.
+A kernel of many parts receives its arrays as tuples, registers them in an array table ("room", `lend`), and passes this
+to its parts, which access the arrays they need (`words`, `halves`, `floats`, `octets`). So each part is compiled
+separately, which takes a fraction of the time. The caller of the kernel holds the arrays; a view must not leave the
+kernel.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ NOTE = 2  # words of an array in a room: its address, and its length; a number s
 
 
 def _place(builder: Any, number: Any, word: int) -> Any:
-    """Where a word of an array is in a room; of a constant number it is a constant, which needs no code."""
+    """Return where a word of an array is in the table; for a constant number this is a constant and needs no code."""
     if isinstance(number, Constant):
         return number.type(NOTE * number.constant + word)
     return builder.add(builder.mul(number, number.type(NOTE)), number.type(word))
 
 
 def _view(dtype: Any) -> Callable[[Int64s, int], Any]:
-    """How a part of a kernel looks at an array of the room, by its number."""
+    """Create the accessor of an array in the table, by its number."""
 
     @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
     def view(typing_context: Any, room: Any, number: Any) -> Any:
@@ -61,7 +62,7 @@ words, halves, floats, octets = (_view(dtype) for dtype in (types.int64, types.i
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
 def lend(typing_context: Any, room: Any, first: Any, parts: Any) -> Any:
-    """Note the arrays and numbers of a tuple in a room, from a number on."""
+    """Register the arrays and numbers of a tuple in a table, from a number on."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         notes = builder.extract_value(arguments[0], DATA)
@@ -80,5 +81,5 @@ def lend(typing_context: Any, room: Any, first: Any, parts: Any) -> Any:
 
 @always_inline
 def noted(room: Int64s, place: int) -> Any:
-    """A number of a room."""
+    """Return a number that is registered in a table."""
     return room[NOTE * place]

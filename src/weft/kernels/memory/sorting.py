@@ -1,4 +1,4 @@
-"""Numbers sorted where they are: NumPy's sort is compiled for longer than most kernels."""
+"""Sort numbers in place: NumPy's sort takes longer to compile than most kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Int64s = npt.NDArray[np.int64]
 
 @device
 def sort(numbers: Int64s, count: int) -> None:
-    """Sort; nothing is done when they are in order."""
+    """Sort the first `count` numbers; sorted input costs one pass."""
     width = count
     for k in range(1, count):
         if numbers[k - 1] > numbers[k]:

@@ -1,7 +1,7 @@
-"""XXH64 over columns: for each row the hash of one more value, with the hash of those before it as the seed.
+"""XXH64 over columns: each row's hash of one more value, seeded with the hash of the values before it.
 
 Spark's `xxhash64` of the same values gives the same hashes, so that they can be computed before events leave the JVM.
-Each value is preceded by its kind, since nothing else tells kinds apart.
+Each value is preceded by its kind, so that equal bytes of different kinds differ.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _finished(word: np.uint64) -> np.uint64:
 
 @device_no_refcount
 def _long(value: np.uint64, seed: np.uint64) -> np.uint64:
-    """The hash of a word."""
+    """Hash a word."""
     state = seed + _P5 + np.uint64(8)
     state ^= _round(np.uint64(0), value)
     return _finished(_rotated(state, np.uint64(27)) * _P1 + _P4)
@@ -53,7 +53,7 @@ def _long(value: np.uint64, seed: np.uint64) -> np.uint64:
 
 @device_no_refcount
 def _text(data: Bytes, at: np.uint64, length: np.uint64, seed: np.uint64) -> np.uint64:
-    """The hash of bytes."""
+    """Hash bytes."""
     end = at + length
     state = seed + _P5
     if length >= np.uint64(32):
@@ -88,7 +88,7 @@ def _text(data: Bytes, at: np.uint64, length: np.uint64, seed: np.uint64) -> np.
 
 @bare_kernel
 def add_types(offsets: Read[Int32s], data: Read[Bytes], hashes: UInt64s) -> None:
-    """Begin hashes with texts, without their kind: types of events."""
+    """Begin hashes with types of events, as texts without their kind."""
     for i in range(np.uint64(len(hashes))):
         at = np.uint64(offsets[i])
         hashes[i] = _text(data, at, np.uint64(offsets[i + np.uint64(1)]) - at, np.uint64(SEED))
@@ -96,7 +96,7 @@ def add_types(offsets: Read[Int32s], data: Read[Bytes], hashes: UInt64s) -> None
 
 @bare_kernel
 def add_wholes(values: Read[Int64s], has: Read[Bytes], hashes: UInt64s) -> None:
-    """Add integers, where there are some."""
+    """Add integers, where present."""
     for i in range(np.uint64(len(hashes))):
         if has[i]:
             hashes[i] = _long(np.uint64(values[i]), _long(WHOLE, hashes[i]))
@@ -104,7 +104,7 @@ def add_wholes(values: Read[Int64s], has: Read[Bytes], hashes: UInt64s) -> None:
 
 @bare_kernel
 def add_floats(values: Read[npt.NDArray[np.float64]], words: Read[UInt64s], has: Read[Bytes], hashes: UInt64s) -> None:
-    """Add floats (`words`: their bits), where there are some; a whole one as the integer."""
+    """Add floats (`words`: their bits), where present; integral ones as integers."""
     for i in range(np.uint64(len(hashes))):
         if has[i]:
             value = values[i]
@@ -118,7 +118,7 @@ def add_floats(values: Read[npt.NDArray[np.float64]], words: Read[UInt64s], has:
 
 @bare_kernel
 def add_texts(offsets: Read[Int32s], data: Read[Bytes], kind: int, has: Read[Bytes], hashes: UInt64s) -> None:
-    """Add texts, or the digits of numbers, where there are some."""
+    """Add texts, or the digits of numbers, where present."""
     for i in range(np.uint64(len(hashes))):
         if has[i]:
             at = np.uint64(offsets[i])
@@ -128,7 +128,7 @@ def add_texts(offsets: Read[Int32s], data: Read[Bytes], kind: int, has: Read[Byt
 
 @bare_kernel
 def add_booleans(values: Read[Bytes], has: Read[Bytes], hashes: UInt64s) -> None:
-    """Add Booleans, where there are some."""
+    """Add Booleans, where present."""
     for i in range(np.uint64(len(hashes))):
         if has[i]:
             hashes[i] = _long(np.uint64(values[i]), _long(BOOLEAN, hashes[i]))
@@ -136,7 +136,7 @@ def add_booleans(values: Read[Bytes], has: Read[Bytes], hashes: UInt64s) -> None
 
 @bare_kernel
 def add_missing(has: Read[Bytes], hashes: UInt64s) -> None:
-    """Add that there is no value, where there is none."""
+    """Add a marker where there is no value."""
     for i in range(np.uint64(len(hashes))):
         if not has[i]:
             hashes[i] = _long(MISSING, hashes[i])

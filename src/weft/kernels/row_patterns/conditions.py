@@ -1,7 +1,7 @@
 """Conditions that depend on the match so far: a stack machine with SQL's three truth values.
 
 Values are integers or floats, as the code says; a value may be missing. Truths are integers. Times, decimals and texts
-are integers, too: what is compared has one unit, one scale, one dictionary.
+are integers, too: compared values share a unit, a scale, a dictionary.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ConditionCode(NamedTuple):
 
 
 class SearchRoom(NamedTuple):
-    """The rows taken so far: for each its state, transition, and what conditions know after it."""
+    """The stack of matched rows: for each its state, transition, and the state of conditions after it."""
 
     states: Int64s
     transitions: Int64s
@@ -96,7 +96,7 @@ class SearchRoom(NamedTuple):
 
 @device_no_refcount
 def take_row(code: ConditionCode, room: SearchRoom, depth: Any, variable: Any, row: Any) -> None:
-    """Add a row to what conditions know, after `depth` rows."""
+    """Update the state of conditions with a row, after `depth` rows."""
     for s in range(code.sets):
         before = room.mapped[depth * code.sets + s]
         if code.members[s * code.variables + variable] != 0:
@@ -140,7 +140,7 @@ def _fold(code: ConditionCode, room: SearchRoom, aggregate: Any, at: Any, row: A
 
 @always_inline
 def _row_of(code: ConditionCode, room: SearchRoom, navigation: Any, depth: Any, first: Any, last: Any) -> Any:
-    """The row that a navigation points at when `depth` rows are taken; -1: none."""
+    """Return the row that a navigation refers to after `depth` rows, or -1."""
     at = navigation * NAVIGATION
     s, offset = code.navigations[at + SET], code.navigations[at + OFFSET]
     mapped = room.mapped[depth * code.sets + s]
@@ -155,7 +155,7 @@ def _row_of(code: ConditionCode, room: SearchRoom, navigation: Any, depth: Any, 
 
 @always_inline
 def _truth(operation: Any, x: Any, lacks_x: Any, y: Any, lacks_y: Any) -> Any:
-    """AND or OR of two truths, and whether it is unknown."""
+    """Return AND or OR of two truths, and whether it is unknown."""
     decides = np.int64(operation == OR)
     if (lacks_x == 0 and x == decides) or (lacks_y == 0 and y == decides):
         return decides, np.uint8(0)
@@ -166,7 +166,7 @@ def _truth(operation: Any, x: Any, lacks_x: Any, y: Any, lacks_y: Any) -> Any:
 def _load(
     code: ConditionCode, room: SearchRoom, at: Any, top: Any, depth: Any, start: Any, first: Any, last: Any, number: Any
 ) -> Any:
-    """Push a value; whether the operation does that."""
+    """Push a value; return whether the operation does that."""
     operation, x, y = code.code[at], code.code[at + 1], code.code[at + 2]
     stack, reals, lacks = room.stack, room.real_stack, room.lacks
     width = len(code.aggregates) // AGGREGATE
@@ -204,7 +204,7 @@ def _load(
 
 @device_no_refcount
 def _combine(operation: Any, x: Any, room: SearchRoom, top: Any) -> Any:
-    """Replace the two values on top by one; whether a division by zero was tried."""
+    """Replace the two values on top by one; return whether it divided by zero."""
     stack, reals, lacks = room.stack, room.real_stack, room.lacks
     a, b = top - 2, top - 1
     if operation in (AND, OR):
@@ -247,7 +247,7 @@ def _combine(operation: Any, x: Any, room: SearchRoom, top: Any) -> Any:
 def holds_for(
     code: ConditionCode, room: SearchRoom, variable: Any, depth: Any, start: Any, first: Any, last: Any, number: Any
 ) -> Any:
-    """What a variable's condition says when `depth` rows are taken, the last one mapped to the variable."""
+    """Evaluate a variable's condition after `depth` rows, the last one mapped to the variable."""
     if code.asked[variable] != 0:
         return np.int64(TO_BE_ASKED)
     at, end = code.begins[variable] * INSTRUCTION, code.begins[variable + 1] * INSTRUCTION

@@ -16,7 +16,7 @@ ADD_UP, LEAST, GREATEST = range(3)
 
 @bare_kernel
 def running(kind: int, values: Numbers, valid: UInt8s, begins: Int64s, out: Numbers) -> None:
-    """Fold values that are there, from the beginning of each match (`begins`, and the end of the last) on."""
+    """Aggregate present values from the beginning of each match on (`begins`, and the end of the last)."""
     for m in range(len(begins) - 1):
         is_first = True
         for i in range(begins[m], begins[m + 1]):
@@ -36,7 +36,7 @@ def running(kind: int, values: Numbers, valid: UInt8s, begins: Int64s, out: Numb
 
 @bare_kernel
 def first_occurrences(codes: Int64s, begins: Int64s, seen: Int64s, out: UInt8s) -> None:
-    """Mark values that their match did not have before; `seen` has a zero for each code."""
+    """Mark values that are new in their match; `seen` has a zero for each code."""
     for m in range(len(begins) - 1):
         for i in range(begins[m], begins[m + 1]):
             if seen[codes[i]] != m + 1:

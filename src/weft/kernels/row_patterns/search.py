@@ -1,4 +1,4 @@
-"""Depth-first search for conditions that depend on the match so far, with undo and a memo of what failed."""
+"""Depth-first search for conditions that depend on the match so far, with backtracking and a memo of failures."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ ENTRY = 3  # words of a noted failure
 
 @always_inline
 def _mixed(hash: Any, value: Any) -> Any:
-    """A hash of a history that is longer by one."""
+    """Extend the hash of a history."""
     x = (hash ^ value) * np.int64(-49064778989728563)
     return x ^ (x >> 29)
 
 
 @device_no_refcount
 def _noted(room: SearchRoom, depth: Any, state: Any, row: Any, stamp: Any, writes: Any) -> Any:
-    """Whether it is noted that a state after this history failed; with `writes`, note it."""
+    """Whether a state is recorded as failed after this history; with `writes`, record it."""
     one = _mixed(_mixed(room.histories[depth * 2], row), state)
     two = _mixed(_mixed(room.histories[depth * 2 + 1], state), row)
     size = len(room.failures) // ENTRY
@@ -96,7 +96,7 @@ def _noted(room: SearchRoom, depth: Any, state: Any, row: Any, stamp: Any, write
 
 @always_inline
 def _begin(program: PatternTables, code: ConditionCode, room: SearchRoom, cursor: Any, is_first: Any) -> None:
-    """Begin an attempt: no row is taken."""
+    """Begin an attempt without rows."""
     room.states[0] = program.states if is_first else program.states + 1
     room.transitions[0] = program.offsets[room.states[0]]
     room.histories[0], room.histories[1] = np.int64(1), np.int64(2)
@@ -110,9 +110,7 @@ def _begin(program: PatternTables, code: ConditionCode, room: SearchRoom, cursor
 
 @device_no_refcount
 def _tried(program: PatternTables, rows: PartitionedRows, code: ConditionCode, room: SearchRoom, cursor: Any) -> Any:
-    """Test the row after `DEPTH` rows for the tried state; return the result of its condition if it has to be
-    evaluated.
-    """
+    """Test the row after `DEPTH` rows for the tried state; return the result, or that Python must evaluate it."""
     at, depth, target = cursor[PART] * PARTITION, cursor[DEPTH], cursor[TRIED]
     start, variable = cursor[START], program.variable_of[target]
     place, told = (depth + 1) * 2, code.history[variable]
@@ -131,7 +129,7 @@ def _tried(program: PatternTables, rows: PartitionedRows, code: ConditionCode, r
 def _next_target(
     program: PatternTables, rows: PartitionedRows, room: SearchRoom, cursor: Any, limit: Any, most_steps: Any
 ) -> Any:
-    """The next state to be tried; FAIL, ACCEPT, UNDECIDED or ENDLESS if there is none. Goes back where all failed."""
+    """Return the next state to try, backtracking where all failed; or FAIL, ACCEPT, UNDECIDED or ENDLESS."""
     at, start = cursor[PART] * PARTITION, cursor[START]
     seen, last = rows.partitions[at + SEEN], rows.partitions[at + LAST]
     while True:
@@ -186,7 +184,7 @@ def _go_on(
 
 @always_inline
 def _write(program: PatternTables, found: MatchedRows, room: SearchRoom, number: Any) -> Any:
-    """Write a match; where the next attempt starts, or minus the reason against it."""
+    """Write a match; return where the next attempt starts, or minus the reason against it."""
     cursor = found.cursor
     start, depth, taken = cursor[START], cursor[DEPTH], cursor[TAKEN]
     for k in range(depth):
@@ -252,7 +250,7 @@ def search(
     room: SearchRoom,
     most_steps: int,
 ) -> int:
-    """Find the matches of all partitions from where the cursor is; why it stopped."""
+    """Find the matches of all partitions from the cursor on; return why it stopped."""
     cursor, partitions = found.cursor, rows.partitions
     while cursor[PART] * PARTITION < len(partitions):
         at = cursor[PART] * PARTITION

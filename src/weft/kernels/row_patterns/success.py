@@ -1,4 +1,4 @@
-"""The backward pass: which states may take each row and still reach the end of the pattern."""
+"""Backward pass: the states that may take each row and still reach the end of the pattern."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def succeeding(
     partitions: Int64s,
     sets: Int64s,
 ) -> None:
-    """Fill the sets of states that may take each row.
+    """Compute the sets of states that may take each row and succeed.
 
-    `takers` are the states that a row with a letter satisfies. `before` are the states that lead to one of a group of
-    `bits` states, for every subset of the group. `at_end` succeed after the last row, `always` after any.
+    `takers` are the states that a row with a letter satisfies. `before` are the predecessors of each subset of a group
+    of
+    `bits` states. `at_end` succeed after the last row, `always` after any.
     """
     for at in range(0, len(partitions), PARTITION):
         if len(at_end) == 1:
@@ -86,7 +87,7 @@ def _of_many_words(
     at: Any,
     sets: Int64s,
 ) -> None:
-    """The same; what is alive after a row is kept in the place of the row before it until that is looked at."""
+    """Like `succeeding` for several words; the live states after a row are kept in the place of the row before it."""
     words, size = len(at_end), np.int64(1) << bits
     groups = 64 // bits
     begin, i = partitions[at + FIRST], partitions[at + SEEN] - 1
@@ -126,9 +127,9 @@ def earliest_ends(
     is_open: bool,
     out: Int32s,
 ) -> None:
-    """For each row and state that may take it: before which row a match can end at the earliest.
+    """Compute for each row and state before which row a match can end at the earliest.
 
-    A match that needs rows which have not come yet ends after the row behind the last.
+    A match that needs later rows ends after the row behind the last.
     """
     for at in range(0, len(partitions), PARTITION):
         seen, closed = partitions[at + SEEN], not is_open
@@ -158,9 +159,9 @@ def within_limits(
     is_open: bool,
     out: Int64s,
 ) -> None:
-    """For an attempt at each row: the first row that is too late for it, or if none is yet, one that never comes.
+    """Compute for an attempt at each row the first row that is too late, or a row that never comes.
 
-    `passed` is the time that all rows to come have reached.
+    `passed` is the watermark of later rows.
     """
     for at in range(0, len(partitions), PARTITION):
         late, last = partitions[at + FIRST], partitions[at + LAST]

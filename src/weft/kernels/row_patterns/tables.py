@@ -1,4 +1,4 @@
-"""What the kernels of row patterns read and write: a program, sorted partitions, and the matches that are found."""
+"""Arrays of the row pattern kernels: a program, sorted partitions, and the matches that are found."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def has_state(sets: Int64s, words: Any, row: Any, state: Any) -> Any:
 
 @always_inline
 def next_attempt(program: PatternTables, states: Int32s, place: Any, start: Any, rows: Any) -> Any:
-    """Where the attempt after a match starts, or minus the reason against it."""
+    """Return where the attempt after a match starts, or minus the reason against it."""
     skip = program.skip
     if rows == 0 or skip == NEXT_ROW:
         return start + 1

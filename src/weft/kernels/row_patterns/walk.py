@@ -1,4 +1,4 @@
-"""The forward pass for conditions on rows and their neighbours: the preferred match of each attempt, no row twice."""
+"""Forward pass for conditions on rows and their neighbours: the preferred match of each attempt, no row twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from weft.kernels.row_patterns.tables import (
 
 @always_inline
 def _chosen(program: PatternTables, rows: PartitionedRows, state: Any, i: Any, seen: Any, last: Any, limit: Any) -> Any:
-    """The preferred of the transitions that can still succeed."""
+    """Return the preferred transition that can still succeed."""
     in_time = len(rows.earliest) == 0
     for k in range(program.offsets[state], program.offsets[state + 1]):
         target = program.targets[k]
@@ -57,7 +57,7 @@ def _chosen(program: PatternTables, rows: PartitionedRows, state: Any, i: Any, s
 
 @always_inline
 def _taken(program: PatternTables, rows: PartitionedRows, found: MatchedRows, at: Any, start: Any, taken: Any) -> Any:
-    """Take rows by the preferred transitions; how the attempt ends, and before which row."""
+    """Follow the preferred transitions; return how the attempt ends, and before which row."""
     seen, last = rows.partitions[at + SEEN], rows.partitions[at + LAST]
     limit = rows.limits[start] if len(rows.limits) > 0 else last + 1
     state, i = np.int64(program.states + 1), start
@@ -73,9 +73,9 @@ def _taken(program: PatternTables, rows: PartitionedRows, found: MatchedRows, at
 
 @bare_kernel
 def walk(program: PatternTables, rows: PartitionedRows, found: MatchedRows) -> int:
-    """Find the matches of all partitions from where the cursor is; why it stopped.
+    """Find the matches of all partitions from the cursor on; return why it stopped.
 
-    An attempt whose preferred match is not decided yet is the last one of its partition.
+    An attempt whose preferred match is undecided is the last one of its partition.
     """
     cursor, partitions = found.cursor, rows.partitions
     p, start, matches, taken = cursor[PART], cursor[START], cursor[MATCHES], cursor[TAKEN]

@@ -1,1 +1,1 @@
-"""Rules: from the event that fires them back to what they look for."""
+"""Rules: find the rules that an event may fire, and search back for the events that they need."""

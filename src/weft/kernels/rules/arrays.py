@@ -1,4 +1,4 @@
-"""The room of the kernels of rules: the numbers of the arrays in it, in the order of the tuples they come in."""
+"""Numbers of the arrays in the array table of the rule kernels, in the order of the tuples that contain them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.kernels.machine.machine import NOTES
 from weft.kernels.memory.room import NOTE, lend
 from weft.kernels.rules import tables as t
 
-BATCH = NOTES  # after what the machine reads
+BATCH = NOTES  # after the arrays of the machine
 BATCH_TYPES, BATCH_TIMES, BATCH_STARTS, BATCH_POSITIONS, BATCH_VALUES, BATCH_WIDTH = range(BATCH, BATCH + 6)
 RULES = BATCH + 6
 ROWS, STEPS, EXTENTS, TESTS, KEYS, CODE, FIELDS, FEEDS, ROW_OF, OWN, OWN_AT, BY_ROW = range(RULES, RULES + 12)
@@ -30,13 +30,13 @@ NOTED = CONTROL + 1
 
 
 def new_room() -> t.Int64s:
-    """A room that kernels may note their arrays in; what it held before does not matter."""
+    """Allocate an array table for the rule kernels."""
     return np.zeros(NOTED * NOTE, np.int64)
 
 
 @always_inline
 def lend_to_machine(room: t.Int64s, rules: t.Rules, store: t.Store, work: t.Work) -> None:
-    """Note what the machine reads. Its slots are frames; there are no lists, and no patterns for texts."""
+    """Register the arrays of the machine. Its slots are frames; it has no lists and no regular expressions."""
     texts = store.texts, store.text_offsets, store.texts, 0
     bound = work.frames, t.FRAME, work.results, work.stack
     lend(room, 0, (rules.code, work.stack, store.values, store.width, *bound, *texts))

@@ -1,4 +1,4 @@
-"""What rules write when they fire: fields, positions with their variables, defined events, marks on what they take."""
+"""Write firings of rules: fields, positions with their variables, defined events, and marks of consumed events."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from weft.kernels.machine.tagged import BEYOND, DECIMAL, FLOAT, INTEGER, MISSING
 from weft.kernels.memory.room import halves, noted, octets, words
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
-from weft.kernels.rules.members import that_pass
+from weft.kernels.rules.members import filter_members
 from weft.kernels.rules.scan import passes
 
 
 @device_no_refcount
 def _decimal_as(room: t.Int64s, wanted: Any, word: Any) -> Any:
-    """A decimal as a field of a kind holds it: as an integer it is cut off, if it fits; else the nearest float."""
+    """Convert a decimal to the kind of a field: to an integer by truncation if it fits, else to the nearest float."""
     if wanted != INTEGER and wanted != FLOAT:
         return np.int64(MISSING), word
     pool, offsets = octets(room, r.TEXTS), words(room, r.TEXT_OFFSETS)
@@ -31,7 +31,7 @@ def _decimal_as(room: t.Int64s, wanted: Any, word: Any) -> Any:
 
 @always_inline
 def _as_kind(room: t.Int64s, wanted: Any, kind: Any, word: Any) -> Any:
-    """A value as a field of a kind holds it."""
+    """Convert a value to the kind of a field."""
     if wanted == kind:
         pass
     elif kind == DECIMAL:
@@ -51,7 +51,7 @@ def _as_kind(room: t.Int64s, wanted: Any, kind: Any, word: Any) -> Any:
 
 @device_no_refcount
 def _attribute(room: t.Int64s, field: Any, event: Any) -> Any:
-    """An attribute of an event, as a field has it."""
+    """Return an attribute of an event in the kind of a field."""
     fields, values = words(room, r.FIELDS), words(room, r.VALUES)
     place = event * noted(room, r.WIDTH) + VALUE * fields[field + t.F_COLUMN]
     return _as_kind(room, fields[field + t.F_KIND], values[place], values[place + 1])
@@ -59,7 +59,7 @@ def _attribute(room: t.Int64s, field: Any, event: Any) -> Any:
 
 @device_no_refcount
 def has_room(room: t.Int64s, firings: Any, positions: Any) -> bool:
-    """Return whether there is room for the firings and positions; if not, note what is needed."""
+    """Whether there is space for the firings and positions; if not, request it."""
     control = words(room, r.CONTROL)
     fits = control[t.OUT] + firings <= len(halves(room, r.OUT_ROWS))
     fits = fits and control[t.OUT_POSITIONS] + positions <= len(words(room, r.OUT_POSITIONS))
@@ -73,9 +73,9 @@ def has_room(room: t.Int64s, firings: Any, positions: Any) -> bool:
 
 @device_no_refcount
 def fix(room: t.Int64s, row: Any, depth: Any) -> Any:
-    """Write down what all steps but the last give to firings: positions with labels, in order, and fields.
+    """Precompute what all steps but the last contribute to firings: sorted positions with labels, and fields.
 
-    How many positions, and the earliest start; -1 when one of the events is a defined one.
+    Return the number of positions, or -1 if one of the events is a defined one, and the earliest start.
     """
     rows, fields, frames, fixed = (
         words(room, r.ROWS),
@@ -115,7 +115,7 @@ def fix(room: t.Int64s, row: Any, depth: Any) -> Any:
 
 @device_no_refcount
 def write_plain(room: t.Int64s, row: Any, depth: Any, candidate: Any, others: Any, start: Any) -> Any:
-    """Write a firing with a candidate of the last step: how many positions it has."""
+    """Write a firing with a candidate of the last step, and return its number of positions."""
     rows, fields, fixed, control = (
         words(room, r.ROWS),
         words(room, r.FIELDS),
@@ -180,7 +180,7 @@ def repeat_firing(room: t.Int64s, at: Any, count: Any, size: Any, fields: Any) -
 
 @device_no_refcount
 def _size(room: t.Int64s, count: Any) -> Any:
-    """How many positions the bound events have, at most."""
+    """Return an upper bound of the number of positions of the bound events."""
     frames, origins, positions = words(room, r.FRAMES), words(room, r.ORIGINS), words(room, r.POSITIONS)
     size = np.int64(0)
     for k in range(count):
@@ -191,9 +191,9 @@ def _size(room: t.Int64s, count: Any) -> Any:
 
 @device_no_refcount
 def _write_positions(room: t.Int64s, count: Any, label: Any, begin: Any) -> Any:
-    """Write the positions of all bound events, in order, each with its label, to which bits of variables are added.
+    """Write the sorted positions of all bound events, each with its label, to which bits of variables are added.
 
-    The earliest start, and where they end.
+    Return the earliest start, and where the positions end.
     """
     frames, starts, origins = words(room, r.FRAMES), words(room, r.STARTS), words(room, r.ORIGINS)
     positions, written, labels = words(room, r.POSITIONS), words(room, r.OUT_POSITIONS), words(room, r.OUT_LABELS)
@@ -227,7 +227,7 @@ def _write_positions(room: t.Int64s, count: Any, label: Any, begin: Any) -> Any:
 
 @device_no_refcount
 def _keep_defined(room: t.Int64s, row: Any, start: Any, begin: Any, end: Any) -> None:
-    """Put the event that a firing defines at the end of the queue; its positions and fields are in the output."""
+    """Append the event that a firing defines to the queue; its positions and fields are in the output."""
     rows, types, queue, control = (
         words(room, r.ROWS),
         words(room, r.TYPES),
@@ -261,7 +261,7 @@ def _keep_defined(room: t.Int64s, row: Any, start: Any, begin: Any, end: Any) ->
 
 @device_no_refcount
 def _consume(room: t.Int64s, row: Any, at: Any, members: Any) -> None:
-    """Note what firing rules consume. It counts when they are done here: marks are set on the second half first."""
+    """Record what firing rules consume. Marks are tentative, in the second half, until the terminator is processed."""
     rows, steps, own, own_at = words(room, r.ROWS), words(room, r.STEPS), words(room, r.OWN), words(room, r.OWN_AT)
     frames, sets, marks, pending = (
         words(room, r.FRAMES),
@@ -285,7 +285,7 @@ def _consume(room: t.Int64s, row: Any, at: Any, members: Any) -> None:
 
 @device_no_refcount
 def settle_pending(room: t.Int64s) -> None:
-    """Rules are done at a terminator: from now on, what they consumed there is consumed."""
+    """Make tentative marks of consumed events valid, after all rules were processed at a terminator."""
     control, pending, marks = words(room, r.CONTROL), words(room, r.PENDING), words(room, r.MARKS)
     length = noted(room, r.MARK_WORDS)
     for k in range(control[t.PENDING]):
@@ -302,7 +302,7 @@ def settle_pending(room: t.Int64s) -> None:
 
 @device_no_refcount
 def emit(room: t.Int64s) -> Any:
-    """Look at the summaries that conditions need."""
+    """Schedule the evaluation of the summaries that conditions need."""
     control, rows = words(room, r.CONTROL), words(room, r.ROWS)
     row = control[t.ROW_AT]
     scan_at, scan_end = rows[row + t.TESTED_AT], rows[row + t.SHOWN_AT]
@@ -313,7 +313,7 @@ def emit(room: t.Int64s) -> Any:
 
 @device_no_refcount
 def _lacks_room(room: t.Int64s, row: Any, members: Any, writes: Any) -> Any:
-    """What there is no room for, or -1."""
+    """Return the reason why there is not enough space for a firing, or -1."""
     rows, control = words(room, r.ROWS), words(room, r.CONTROL)
     feeds, count = rows[row + t.FEEDS], rows[row + t.STEPS]
     size = _size(room, count)
@@ -332,7 +332,7 @@ def _lacks_room(room: t.Int64s, row: Any, members: Any, writes: Any) -> Any:
 
 @device_no_refcount
 def check(room: t.Int64s) -> Any:
-    """What conditions need is known: those rules fire for which they hold, if there is room."""
+    """Test the conditions, whose summaries are known; the rules for which they hold fire if there is space."""
     control, rows, frames, sets = (
         words(room, r.CONTROL),
         words(room, r.ROWS),
@@ -345,7 +345,7 @@ def check(room: t.Int64s) -> Any:
         return np.int64(t.ADVANCE)
     members = frames[frame + t.SET]
     if own < end:
-        members = frames[frame + t.SET] = that_pass(room, at, members, own, end, np.int64(0))
+        members = frames[frame + t.SET] = filter_members(room, at, members, own, end, np.int64(0))
         if members == 0:
             return np.int64(t.ADVANCE)
     writes = rows[row + t.FEEDS] >= 0 or control[t.ONLY_COUNTS] == 0
@@ -367,7 +367,7 @@ def check(room: t.Int64s) -> Any:
 
 @device_no_refcount
 def write(room: t.Int64s) -> Any:
-    """What fields need is known: write the firings."""
+    """Write the firings, after the summaries for fields were evaluated."""
     control, rows, fields = words(room, r.CONTROL), words(room, r.ROWS), words(room, r.FIELDS)
     frames, kinds, values = words(room, r.FRAMES), octets(room, r.OUT_KINDS), words(room, r.OUT_WORDS)
     row, match, begin = control[t.ROW_AT], control[t.OUT], control[t.OUT_POSITIONS]

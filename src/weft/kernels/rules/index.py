@@ -1,4 +1,4 @@
-"""The index of the constants of rules, which finds the rules that may start at an event."""
+"""Index of the constants of rules: finds the rules that may start at an event."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from weft.kernels.memory.room import floats, halves, noted, octets, words
 from weft.kernels.rules import arrays as r
 from weft.kernels.rules import tables as t
 
-AHEAD = 16  # events from the first hint to its use
-LARGE = 1 << 12  # smaller tables stay in the cache
+AHEAD = 16  # events by which data is prefetched
+LARGE = 1 << 12  # smaller tables fit into the cache
 
 
 @always_inline
@@ -26,7 +26,7 @@ def _first_place(begin: Any, size: Any, kind: Any, word: Any) -> Any:
 
 @device_no_refcount
 def _place_of(places: t.Int64s, begin: Any, size: Any, kind: Any, word: Any) -> Any:
-    """The place of a value in one of the tables, or the empty one where it would be."""
+    """Return the place of a value in a hash table, or the empty place where it would be."""
     first = begin * t.PLACE
     at = _first_place(begin, size, kind, word)
     while places[at + t.P_GROUP] != 0 and not (
@@ -40,7 +40,7 @@ def _place_of(places: t.Int64s, begin: Any, size: Any, kind: Any, word: Any) -> 
 
 @bare_kernel
 def enter_places(kinds: t.Int64s, words: t.Int64s, codes: t.Int64s, places: t.Int64s) -> None:
-    """Enter the codes of groups of rules by the values that they are found by."""
+    """Add the codes of groups of rules to a hash table, by their values."""
     for k in range(len(kinds)):
         at = _place_of(places, 0, len(places) // t.PLACE, kinds[k], words[k])
         places[at + t.P_WORD] = words[k]
@@ -49,7 +49,7 @@ def enter_places(kinds: t.Int64s, words: t.Int64s, codes: t.Int64s, places: t.In
 
 @device_no_refcount
 def _leaf(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
-    """How many cuts of an access a number reaches."""
+    """Return the number of cuts of an access that a number reaches."""
     access, wholes, numbers = words(room, r.ACCESS), words(room, r.WHOLES), floats(room, r.FLOATS)
     low = access[at + t.A_CUTS]
     if kind == INTEGER:
@@ -83,13 +83,13 @@ def _leaf(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
 
 @device_no_refcount
 def _group(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
-    """The code of the group of rules that an access finds by a value."""
+    """Return the code of the group of rules that an access finds for a value."""
     access = words(room, r.ACCESS)
     kind, word = normal(kind, word)
     size = access[at + t.A_SIZE]
     code = np.int64(0)
     if access[at + t.A_KIND] == t.BY_RANGE:
-        offset = word - access[at + t.A_LOW]  # when that is too large for a word, it is out of range all the same
+        offset = word - access[at + t.A_LOW]  # an overflowing difference is out of range, too
         if kind == access[at + t.A_TAG] and np.uint64(offset) < np.uint64(size):
             code = np.int64(halves(room, r.MEMBERS)[access[at + t.A_MEMBERS] + offset])
     elif kind != MISSING:
@@ -100,7 +100,7 @@ def _group(room: t.Int64s, at: Any, kind: Any, word: Any) -> Any:
 
 @device_no_refcount
 def _expect(room: t.Int64s, event: Any, is_near: bool) -> None:
-    """Have in the cache what finds the rules of an event, and when it is near, which row they have."""
+    """Prefetch the index places for an event, or the row of its rules if the event is near."""
     types, columns, access = words(room, r.TYPES), words(room, r.COLUMNS), words(room, r.ACCESS)
     values, length = words(room, r.BATCH_VALUES), noted(room, r.BATCH_WIDTH)
     of = np.int64(halves(room, r.BATCH_TYPES)[event]) * t.KIND_OF_EVENT
@@ -123,7 +123,7 @@ def _expect(room: t.Int64s, event: Any, is_near: bool) -> None:
 
 @device_no_refcount
 def expect_later(room: t.Int64s, event: Any) -> None:
-    """Have in the cache what later events of the batch need: memory is slow, but it answers many at once."""
+    """Prefetch the index places for later events of the batch."""
     if event + AHEAD < len(halves(room, r.BATCH_TYPES)):
         _expect(room, event + AHEAD, False)
         _expect(room, event + AHEAD // 2, True)
@@ -131,7 +131,7 @@ def expect_later(room: t.Int64s, event: Any) -> None:
 
 @device_no_refcount
 def starting(room: t.Int64s, begin: Any, end: Any, event: Any) -> Any:
-    """Write down the rules that may start at an event, and say how many they are."""
+    """Collect the rules that may start at an event, and return their number."""
     access, nodes, members = words(room, r.ACCESS), words(room, r.NODES), halves(room, r.MEMBERS)
     values, picked = words(room, r.VALUES), halves(room, r.SETS)
     count = np.int64(0)
@@ -167,7 +167,7 @@ def starting(room: t.Int64s, begin: Any, end: Any, event: Any) -> Any:
 
 @device_no_refcount
 def sort_rules(picked: t.Int32s, count: int) -> None:
-    """Put rules in their order (Shell's sort: there are few, mostly in order)."""
+    """Sort rules by number (Shell sort, as they are few and mostly sorted)."""
     in_order = 1
     while in_order < count and picked[in_order - 1] < picked[in_order]:
         in_order += 1

@@ -1,4 +1,4 @@
-"""Lists of a type's events that agree in a key: what rules that join by equalities look at."""
+"""Lists of the events of a type with equal keys, in which rules that join by equality search."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def slot_of(heads: t.Int64s, chain: Any, state: Any, kind: Any, word: Any) -> An
 
 @device_no_refcount
 def list_event(room: t.Int64s, type_: Any, event: Any, number: Any) -> bool:
-    """Put an event into all its lists; False when there is no room for one, and it is in those before that."""
+    """Add an event to all its lists; return False if one has no space, after those before it."""
     control, types = words(room, r.CONTROL), words(room, r.TYPES)
     of = type_ * t.KIND_OF_EVENT
     for chain in range(max(types[of + t.CHAINS_AT], control[t.LISTED_TO]), types[of + t.CHAINS_END]):
@@ -44,7 +44,7 @@ def list_event(room: t.Int64s, type_: Any, event: Any, number: Any) -> bool:
 
 @device_no_refcount
 def place_in_list(room: t.Int64s, chain: Any, event: Any, number: Any, type_: Any) -> bool:
-    """Put an event at the end of its list; False when there is no room for that."""
+    """Append an event to its list, and return False if there is no space."""
     control, heads, entries = words(room, r.CONTROL), words(room, r.HEADS), words(room, r.ENTRIES)
     at = _head_of(room, chain, event)
     if at < 0:
@@ -74,7 +74,7 @@ def place_in_list(room: t.Int64s, chain: Any, event: Any, number: Any, type_: An
 
 @device_no_refcount
 def _head_of(room: t.Int64s, chain: Any, event: Any) -> Any:
-    """Where the list of an event is; -1 if it has none (a value of the key is missing), -2 if there is no room."""
+    """Return the place of the list of an event, -1 if a value of the key is missing, or -2 if there is no space."""
     control, heads, values = words(room, r.CONTROL), words(room, r.HEADS), words(room, r.VALUES)
     chains, columns = words(room, r.CHAINS), words(room, r.CHAIN_COLUMNS)
     id_ = chains[chain * t.CHAIN + t.C_ID]
@@ -99,7 +99,7 @@ def _head_of(room: t.Int64s, chain: Any, event: Any) -> Any:
 
 @device_no_refcount
 def list_of(room: t.Int64s, chain: Any, begin: Any, end: Any) -> Any:
-    """The place of the list for a chain and the values of operands, -1 when there is none."""
+    """Return the place of the list for a chain and the values of operands, or -1."""
     keys, frames, values, heads = (
         words(room, r.KEYS),
         words(room, r.FRAMES),

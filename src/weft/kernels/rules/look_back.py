@@ -1,10 +1,10 @@
 """Execution of rules: at each event, the rules that start there look back for combinations of earlier events.
 
-All rules are in tables (`rule_tables`), all events are in one store, once for all rules. The rules that start at an
-event are found by an index of their constants. Those of one row, which differ in constants only, are searched for
-together: a search goes depth first over their look-backs, with the set of rules that each event suits, and writes down
-what fires. Defined events that some rule looks at wait in a queue and are taken after the event that made them. When
-room runs out the kernel returns, and resumes when it is called again.
+All rules are in tables (`rule_tables`), and all events are in one store. The rules that start at an event are found by
+an index of their constants. Those of one row, which differ only in constants, are searched together: a depth-first
+search over their look-backs tracks the set of rules that each event satisfies, and writes firings. Defined events that
+rules read are queued, and processed after the event that caused them. When space runs out the kernel returns, and
+resumes when it is called again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def fire(
     control: t.Int64s,
     room: t.Int64s,
 ) -> int:
-    """Take events until all are done, room runs out or it has taken long; which of these is returned."""
+    """Process events; return whether all are done, which array is full, or PAUSE after many steps."""
     lend(room, r.BATCH, batch)
     lend(room, r.RULES, rules)
     r.lend_to_machine(room, rules, store, work)
@@ -40,7 +40,7 @@ def fire(
     lend(room, r.WORK, work)
     lend(room, r.OUTPUT, output)
     lend(room, r.CONTROL, (control,))
-    if control[t.RESUMES] == 0:  # else nothing has moved
+    if control[t.RESUMES] == 0:  # else no array was moved
         control[t.KNOWN] = control[t.CLEARED] = -1
     control[t.RESUMES] = 0
     mode = control[t.MODE]

@@ -1,6 +1,6 @@
-"""Rules of one row are searched for together: which members of a set continue with an event, by their constants.
+"""Sets of rules of one row during a search: select those that an event satisfies by their own constants.
 
-A set is a range of `sets`, in the order of rules.
+A set is a range of `sets`, sorted by rule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.kernels.rules import tables as t
 
 @device_no_refcount
 def _tested(room: t.Int64s, column: Any, event: Any) -> Any:
-    """The value that a test is about: of an event, or of a summary."""
+    """Return the value that a test reads: of an event, or of a summary."""
     if column < 0:
         results, place = words(room, r.RESULTS), VALUE * (-1 - column)
         return results[place], results[place + 1]
@@ -28,8 +28,8 @@ def _tested(room: t.Int64s, column: Any, event: Any) -> Any:
 
 
 @device_no_refcount
-def that_pass(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: Any) -> Any:
-    """Those of a set whose own constants an event, or summaries, pass: how many."""
+def filter_members(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: Any) -> Any:
+    """Keep the rules of a set whose own tests an event, or summaries, pass; return how many."""
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
     tests = words(room, r.TESTS)
     for test in range(begin * t.TEST, end * t.TEST, t.TEST):
@@ -46,8 +46,8 @@ def that_pass(room: t.Int64s, at: Any, count: Any, begin: Any, end: Any, event: 
 
 
 @device_no_refcount
-def _leading(room: t.Int64s, at: Any, count: Any, slot: Any, operator: Any, word: Any) -> Any:
-    """How many of a set that is sorted by what is in a slot of theirs a number passes: the first ones."""
+def _count_leading(room: t.Int64s, at: Any, count: Any, slot: Any, operator: Any, word: Any) -> Any:
+    """Return how many rules of a set, sorted by the constant in a slot, a number satisfies; these come first."""
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
     low, high = at, at + count
     while low < high:
@@ -62,7 +62,7 @@ def _leading(room: t.Int64s, at: Any, count: Any, slot: Any, operator: Any, word
 
 @device_no_refcount
 def marks_of(room: t.Int64s, at: Any, count: Any, slot: Any) -> Any:
-    """The marks of what all rules of a set have consumed: in which word, and these; -1 when they are in several."""
+    """Return the marks of what all rules of a set have consumed, and the word they are in, or -1 if in several."""
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
     word, bits = own[own_at[sets[at]] + slot + t.MARK] >> 6, np.int64(0)
     for k in range(at, at + count):
@@ -74,7 +74,7 @@ def marks_of(room: t.Int64s, at: Any, count: Any, slot: Any) -> Any:
 
 @device_no_refcount
 def consume(room: t.Int64s, at: Any, count: Any, slot: Any, event: Any) -> None:
-    """The rules of a set consume an event, at once: they have no other look-back, and do not come back to it."""
+    """Mark an event as consumed by all rules of a set, which have no other look-back."""
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
     marks, first = words(room, r.MARKS), event * noted(room, r.MARK_WORDS)
     for k in range(at, at + count):
@@ -83,13 +83,13 @@ def consume(room: t.Int64s, at: Any, count: Any, slot: Any, event: Any) -> None:
 
 
 @device_no_refcount
-def _suited(
+def _partition_members(
     room: t.Int64s, at: Any, count: Any, to: Any, slot: Any, distance: Any, begin: Any, end: Any, event: Any, moves: Any
 ) -> Any:
-    """Those of a set whose window reaches to a candidate, which they have not consumed, and whose tests it passes.
+    """Select the rules whose window contains a candidate, who have not consumed it, and whose tests it passes.
 
-    With `moves` they leave the set. How many they are, and how many are left in the set; then the longest window of
-    these, whether there is a constant of their first test that most numbers pass, and that.
+    With `moves` they leave the set. Return how many were selected and how many remain; and of the remaining ones the
+    longest window, and whether there is a bound for the operand of their first test, and that bound.
     """
     sets, own, own_at = halves(room, r.SETS), words(room, r.OWN), words(room, r.OWN_AT)
     tests, marks, marked = words(room, r.TESTS), words(room, r.MARKS), event * noted(room, r.MARK_WORDS)
@@ -112,7 +112,7 @@ def _suited(
             fits = fits and holds(room, operator, kind, word, other_kind, other)
         sets[to + taken] = rule
         if fits and begin + 1 < end:
-            fits = that_pass(room, to + taken, 1, begin + 1, end, event) == 1
+            fits = filter_members(room, to + taken, 1, begin + 1, end, event) == 1
         taken += np.int64(fits)
         if moves and not fits:
             sets[at + left] = rule
@@ -126,10 +126,10 @@ def _suited(
 
 
 @device_no_refcount
-def take(room: t.Int64s, step: Any, frame: Any, count: Any, candidate: Any, time: Any, moves: Any) -> Any:
-    """Those of the set of a look-back that a candidate suits; what is said of them is said by `_suited`.
+def select_members(room: t.Int64s, step: Any, frame: Any, count: Any, candidate: Any, time: Any, moves: Any) -> Any:
+    """Select the rules of a look-back's set that a candidate satisfies; results as of `_partition_members`.
 
-    In a set that is sorted they are the first ones, which are found without a look at each.
+    In a sorted set they come first, so that they are found by binary search.
     """
     control, steps, frames, tests = (
         words(room, r.CONTROL),
@@ -143,13 +143,13 @@ def take(room: t.Int64s, step: Any, frame: Any, count: Any, candidate: Any, time
     distance, test = frames[frame + t.HIGH] - time, begin * t.TEST
     taken = np.int64(-1)
     if control[t.SORTED] == depth and begin == end:
-        taken = _leading(room, at, count, slot + t.TICKS, LESS_EQUAL, distance)
+        taken = _count_leading(room, at, count, slot + t.TICKS, LESS_EQUAL, distance)
     elif control[t.SORTED] == depth and time >= frames[frame + t.NEAR]:
         kind, word = _tested(room, tests[test + t.T_COLUMN], candidate)
         if kind == INTEGER:
-            taken = _leading(room, at, count, tests[test + t.T_A] + 1, tests[test + t.T_OPERATOR], word)
+            taken = _count_leading(room, at, count, tests[test + t.T_A] + 1, tests[test + t.T_OPERATOR], word)
     if taken < 0:
-        return _suited(room, at, count, to, slot, distance, begin, end, candidate, moves)
+        return _partition_members(room, at, count, to, slot, distance, begin, end, candidate, moves)
     for k in range(taken):
         sets[to + k] = sets[at + k]
     left, longest, has_bound, bound = count, steps[step + t.LONGEST], False, np.int64(0)

@@ -1,4 +1,4 @@
-"""Release of events that rules can no longer reach, and growth: events, lists of them, notes of consumed events."""
+"""Release and growth of the store: events, lists of events, marks of consumed events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.kernels.rules.scan import first_from
 
 @bare_kernel
 def count_dead(types: t.Int64s, times: t.Int64s, now: int, dead: t.Int64s) -> int:
-    """For each type how many of its events are out of reach; and the positions that defined events in reach have."""
+    """Count for each type the events that are out of reach, into `dead`."""
     for type_ in range(len(dead)):
         of = type_ * t.KIND_OF_EVENT
         begin = types[of + t.BASE]
@@ -34,10 +34,11 @@ def move_events(
     bases: t.Int64s,
     rooms: t.Int64s,
 ) -> int:
-    """Copy the events in reach, type by type, with the positions of defined ones; how many numbers those take.
+    """Copy the events in reach, type by type, with positions of defined ones; return the length of these.
 
-    Widths are those of values and of marks, before and after. Between batches there are marks of things done only, and
-    no events move while a rule is executed.
+    `widths` are those of values and marks, before and after. Between batches there are no tentative marks, and events
+    are
+    not moved during the execution of a rule.
     """
     width, new_width, marks, new_marks = widths[0], widths[1], widths[2] // 2, widths[3] // 2
     used = 0
@@ -75,7 +76,7 @@ def move_events(
 
 @bare_kernel
 def move_queued(queue: t.Int64s, control: t.Int64s, queued: int, old: t.Int64s, new: t.Int64s, used: int) -> int:
-    """Copy the positions of defined events that wait; the numbers used then."""
+    """Copy the positions of queued defined events, and return the new length."""
     for item in range(control[t.QUEUE_AT], control[t.QUEUE_END]):
         at = queue[item * queued + t.Q_POSITIONS]
         queue[item * queued + t.Q_POSITIONS] = used
@@ -87,7 +88,7 @@ def move_queued(queue: t.Int64s, control: t.Int64s, queued: int, old: t.Int64s, 
 
 @bare_kernel
 def count_listed(heads: t.Int64s, entries: t.Int64s, types: t.Int64s) -> tuple[int, int]:
-    """How many lists have events in reach, and how many those are. Others are forgotten here."""
+    """Count the lists with events in reach, and these events; other events are removed from the lists."""
     lists = total = 0
     for slot in range(len(heads) // t.HEAD):
         at = slot * t.HEAD
@@ -108,7 +109,7 @@ def count_listed(heads: t.Int64s, entries: t.Int64s, types: t.Int64s) -> tuple[i
 
 @bare_kernel
 def move_lists(heads: t.Int64s, entries: t.Int64s, new_heads: t.Int64s, new_entries: t.Int64s) -> int:
-    """Copy the lists with events in them, each with room for half as many more; how many entries that takes."""
+    """Copy the non-empty lists with space for half as many more events; return the number of entries."""
     mask = len(new_heads) // t.HEAD - 1
     used = 0
     for slot in range(len(heads) // t.HEAD):
@@ -131,7 +132,7 @@ def move_lists(heads: t.Int64s, entries: t.Int64s, new_heads: t.Int64s, new_entr
 
 @bare_kernel
 def list_all(store: t.Store, control: t.Int64s, room: t.Int64s) -> bool:
-    """Put all events into their lists, which are empty; False when there is no room for that."""
+    """Add all events to their lists, which are empty; return False if there is no space."""
     lend(room, r.STORE, store)
     lend(room, r.CONTROL, (control,))
     for type_ in range(len(store.types) // t.KIND_OF_EVENT):

@@ -1,4 +1,4 @@
-"""Conditions of rules on one event, and what there is in a stretch of time: parts of the kernel in `look_back`."""
+"""Tests of rules on one event, and aggregates over the events in a time range; parts of the kernel in `look_back`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from weft.kernels.rules.lists import list_of
 Int64s = npt.NDArray[np.int64]
 
 _ZERO = np.uint64(0)
-FEW = 4  # entries looked at one by one before a binary search
+FEW = 4  # entries visited linearly before a binary search
 
 
 @device_no_refcount
@@ -55,7 +55,7 @@ def passes(room: Int64s, begin: Any, end: Any, event: Any) -> bool:
 
 @device_no_refcount
 def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> Any:
-    """The first of the ascending times at places begin to end that is not before a limit; `end` when none is."""
+    """Return the first place in `begin` to `end` whose time (ascending) is not before a limit, or `end`."""
     low, high = begin, end
     few = max(begin, end - FEW)
     while high > few and times[(high - 1) * stride] >= limit:
@@ -72,7 +72,7 @@ def first_from(times: Int64s, stride: int, begin: Any, end: Any, limit: Any) -> 
 
 @device_no_refcount
 def events_before(room: Int64s, of: Any, chain: Any, keys_at: Any, keys_end: Any, limit: Any) -> Any:
-    """Where the events of a type, or of its list for a key, are that came before a time: from there up to there."""
+    """Return the range of the events of a type, or of its list for a key, that end before a time."""
     types, heads = words(room, r.TYPES), words(room, r.HEADS)
     if chain < 0:
         begin = types[of + t.BASE]
@@ -87,7 +87,7 @@ def events_before(room: Int64s, of: Any, chain: Any, keys_at: Any, keys_end: Any
 
 @device_no_refcount
 def _stretch(room: Int64s, at: Any) -> Any:
-    """Where the events of an extent are: from a place up to before another, not before a time; and their offset."""
+    """Return the range of the events of an extent, the least time in it, and the offset of event numbers."""
     extents, frames, types, times = (
         words(room, r.EXTENTS),
         words(room, r.FRAMES),
@@ -121,7 +121,7 @@ def scan(room: Int64s, extent: Any) -> Any:
     tests_at, tests_end = extents[at + t.E_TESTS_AT], extents[at + t.E_TESTS_END]
     partials = floats(room, r.PARTIALS)
     found = numbers = np.int64(0)
-    high, low_word = np.uint64(0), np.uint64(0)  # the sum of whole numbers
+    high, low_word = np.uint64(0), np.uint64(0)  # the sum of integers
     is_whole = True
     parts = 0
     infinite = 0.0

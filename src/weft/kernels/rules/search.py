@@ -1,6 +1,6 @@
-"""The search of rules for what they fire with: the next event, the rules that start there, and their look-backs.
+"""Search of rules: the next event, the rules that start there, and their look-backs.
 
-Each part is a mode of `look_back`; it says which is next, or, with a negative number, why the kernel must return.
+Each function is a mode of `look_back`; it returns the next mode, or a negative number with the reason to return.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.kernels.rules import tables as t
 from weft.kernels.rules.firing import fix, has_room, repeat_firing, settle_pending, write_plain
 from weft.kernels.rules.index import expect_later, sort_rules, starting
 from weft.kernels.rules.lists import list_event
-from weft.kernels.rules.members import consume, marks_of, take, that_pass
+from weft.kernels.rules.members import consume, filter_members, marks_of, select_members
 from weft.kernels.rules.scan import events_before, first_from, passes
 from weft.kernels.rules.summaries import enter_event
 
@@ -28,7 +28,7 @@ UNKNOWN = -2
 
 @device_no_refcount
 def fetch(room: t.Int64s) -> Any:
-    """Take the next event: one that waits, or one of the batch; and find the rules that may start there."""
+    """Store the next event, of the queue or of the batch, and find the rules that may start there."""
     control, types = words(room, r.CONTROL), words(room, r.TYPES)
     control[t.MODE] = t.FETCH
     waits = control[t.QUEUE_AT] < control[t.QUEUE_END]
@@ -74,7 +74,7 @@ def fetch(room: t.Int64s) -> Any:
 
 @device_no_refcount
 def _place_event(room: t.Int64s, event: Any, now: Any, of: Any) -> None:
-    """Put an event of the batch into the store."""
+    """Copy an event of the batch into the store."""
     types, columns, values = words(room, r.TYPES), words(room, r.COLUMNS), words(room, r.VALUES)
     given, length = words(room, r.BATCH_VALUES), noted(room, r.BATCH_WIDTH)
     words(room, r.TIMES)[now] = words(room, r.BATCH_TIMES)[event]
@@ -89,7 +89,7 @@ def _place_event(room: t.Int64s, event: Any, now: Any, of: Any) -> None:
 
 @device_no_refcount
 def _place_defined(room: t.Int64s, place: Any, now: Any, of: Any) -> None:
-    """Put a defined event into the store."""
+    """Copy a defined event into the store."""
     types, queue, values, width = (
         words(room, r.TYPES),
         words(room, r.QUEUE),
@@ -108,7 +108,7 @@ def _place_defined(room: t.Int64s, place: Any, now: Any, of: Any) -> None:
 
 @device_no_refcount
 def start(room: t.Int64s) -> Any:
-    """Take the next rules of one row; those go on whose tests the terminator passes."""
+    """Begin the search of the next rules of one row: those whose tests the terminator passes."""
     control, steps, frames = words(room, r.CONTROL), words(room, r.STEPS), words(room, r.FRAMES)
     sets, row_of, rows = halves(room, r.SETS), halves(room, r.ROW_OF), words(room, r.ROWS)
     begin, end, to = control[t.PICKED_AT], control[t.PICKED], control[t.SPAN]
@@ -130,7 +130,7 @@ def start(room: t.Int64s) -> Any:
     if tests_at < own_at and not passes(room, tests_at, own_at, frames[t.BOUND]):
         count = np.int64(0)
     if own_at < tests_end:
-        count = that_pass(room, to, count, own_at, tests_end, frames[t.BOUND])
+        count = filter_members(room, to, count, own_at, tests_end, frames[t.BOUND])
     frames[t.FRAME + t.SET] = count
     if count == 0:
         control[t.PICKED_AT] = until
@@ -142,7 +142,7 @@ def start(room: t.Int64s) -> Any:
 
 @always_inline
 def _judge(control: t.Int64s, steps: t.Int64s, step: Any, after: Any) -> Any:
-    """Look for what must not be there."""
+    """Schedule the evaluation of absences."""
     control[t.SCAN_AT], control[t.SCAN_END] = steps[step + t.ABSENCES_AT], steps[step + t.ABSENCES_END]
     control[t.SCAN_BASE], control[t.AFTER] = -1, after
     return np.int64(t.SCAN)
@@ -150,7 +150,7 @@ def _judge(control: t.Int64s, steps: t.Int64s, step: Any, after: Any) -> Any:
 
 @device_no_refcount
 def started(room: t.Int64s) -> Any:
-    """Whether absences hold for the terminator is known."""
+    """Begin the look-backs after the absences at the terminator were evaluated."""
     control = words(room, r.CONTROL)
     if control[t.THERE] != 0:
         control[t.PICKED_AT] = control[t.RUN_END]
@@ -166,7 +166,7 @@ def started(room: t.Int64s) -> Any:
 
 @device_no_refcount
 def open_step(room: t.Int64s) -> Any:
-    """Find where the candidates of a look-back are."""
+    """Find the candidates of a look-back."""
     control, steps, frames = words(room, r.CONTROL), words(room, r.STEPS), words(room, r.FRAMES)
     types, times, entries = words(room, r.TYPES), words(room, r.TIMES), words(room, r.ENTRIES)
     depth = control[t.DEPTH]
@@ -199,7 +199,7 @@ def open_step(room: t.Int64s) -> Any:
 
 @device_no_refcount
 def advance(room: t.Int64s) -> Any:
-    """Find the next candidate of a look-back, and the rules that it suits; plain rules fire with it at once."""
+    """Find the next candidate of a look-back and the rules that it satisfies; plain rules fire with it at once."""
     control, rows, steps, frames = (
         words(room, r.CONTROL),
         words(room, r.ROWS),
@@ -220,7 +220,7 @@ def advance(room: t.Int64s) -> Any:
     elif mode == t.OPEN:
         control[t.DEPTH] = depth + 1
     elif mode == t.ADVANCE and direction == t.COUNTING:
-        # The latest ones are known: now they are taken from the earliest of them on.
+        # The latest candidates are known: process them from the earliest on.
         frames[frame + t.AT], frames[frame + t.STOP] = frames[frame + t.FOUND], np.int64(-1)
         frames[frame + t.LEFT] = steps[step + t.COUNT] - frames[frame + t.LEFT]
         frames[frame + t.DIRECTION] = t.UP
@@ -231,7 +231,7 @@ def advance(room: t.Int64s) -> Any:
 
 @device_no_refcount
 def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> Any:
-    """Go over the candidates of a look-back; ADVANCE when there are no more."""
+    """Visit the candidates of a look-back; return ADVANCE if there are no more."""
     control, rows, steps, tests = (
         words(room, r.CONTROL),
         words(room, r.ROWS),
@@ -255,13 +255,13 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
     forward = np.int64(1 if direction == t.UP else -1)
     plain = is_last and rows[row + t.IS_PLAIN] != 0 and direction != t.COUNTING
     here, to, slot = depth * control[t.SPAN], (depth + 1) * control[t.SPAN], t.OWN * (depth - 1)
-    # What no rule of the set takes: events before `reach`, and those whose number in a column does not suit a bound.
+    # No rule of the set accepts events before `reach`, or those whose number in a column does not satisfy the bound.
     reach, is_bound, bound = high - steps[step + t.LONGEST], False, np.int64(0)
     operator = tests[own_at * t.TEST + t.T_OPERATOR] if own_at < tests_end else np.int64(0)
     column = VALUE * tests[own_at * t.TEST + t.T_COLUMN] if own_at < tests_end else np.int64(0)
     at, stop, left, alive = frames[frame + t.AT], frames[frame + t.STOP], frames[frame + t.LEFT], frames[frame + t.SET]
     gone, all_gone = marks_of(room, here, alive, slot) if consumes else (np.int64(-1), np.int64(0))
-    others, first = np.int64(UNKNOWN), np.int64(0)  # what the events bound before give to firings
+    others, first = np.int64(UNKNOWN), np.int64(0)  # contributions of the events bound before
     mode = np.int64(t.ADVANCE)
     while alive > 0 and left > 0 and at != stop:
         candidate, time = at, times[at] if not by_list else entries[at * t.ENTRY]
@@ -282,7 +282,7 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
         fires = plain and is_judged and origins[candidate] >= 0 and not counting
         if fires and others == UNKNOWN:
             others, first = fix(room, row, depth)
-        fires = fires and others >= 0  # with a defined event it takes more
+        fires = fires and others >= 0  # with a defined event it needs the general path
         if fires and not has_room(room, alive, alive * (others + 1)):
             mode = np.int64(-1 - t.OUTPUT_FULL)
             break
@@ -292,7 +292,7 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
                 sets[to + k] = sets[here + k]
             alive = np.int64(0) if moves else alive
         else:
-            taken, rest, longest, has_bound, constant = take(room, step, frame, alive, candidate, time, moves)
+            taken, rest, longest, has_bound, constant = select_members(room, step, frame, alive, candidate, time, moves)
             if moves:
                 alive, reach, is_bound, bound = rest, high - longest, has_bound, constant
         if taken == 0:
@@ -304,7 +304,7 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
             break
         control[t.CLEARED] = -1
         at += forward
-        left -= np.int64(not takes_one)  # those that take one have left the set
+        left -= np.int64(not takes_one)  # rules that select one event have left the set
         if consumes and plain and (fires or counting):
             consume(room, to, taken, slot, candidate)
         if direction == t.COUNTING:
@@ -326,7 +326,7 @@ def _search(room: t.Int64s, row: Any, step: Any, frame: Any, is_last: Any) -> An
 
 @device_no_refcount
 def judged(room: t.Int64s) -> Any:
-    """Whether absences hold for a candidate is known."""
+    """Continue after the absences at a candidate were evaluated."""
     control, frames = words(room, r.CONTROL), words(room, r.FRAMES)
     frame = control[t.DEPTH] * t.FRAME
     if control[t.THERE] == 0:

@@ -1,9 +1,9 @@
-"""Time series by the thousand: counts, sums, least and greatest numbers of stretches of time, without a scan.
+"""Many small time series: counts, sums and extremes of time ranges, without a scan.
 
-A series is a *lane*: its entries stand side by side in one arena, in the order of their times, with room for more; a
-lane that outgrows its room moves to the arena's end. Next to the entries stand running totals of the lane (a stretch
-is the difference of two) and a Fenwick tree of least and greatest numbers. Appending takes constant time, amortised;
-what is too old goes when its lane moves. Numbers are kept as floats, the few integers that are none as they are.
+A series is a *lane*: its entries are contiguous in one array, sorted by time, with spare capacity; a lane that outgrows
+its capacity moves to the end of the array. Beside the entries are running totals of the lane (a time range is the
+difference of two) and a Fenwick tree of extremes. Appending takes amortised constant time; old entries are dropped when
+their lane moves. Numbers are stored as floats, except integers that are not exact as floats.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
 
-# Fields of a lane: its place, its entries, their limit, how many went, how many were before the last stretch asked for.
+# Fields of a lane: its place, number of entries, capacity, removed entries, entries before the last requested range.
 START, KEPT, ROOM, GONE, NEAR = range(5)
 LANE = 5
-# Fields of an entry's record. First, totals of the lane before it (one more record has those of all entries): how many
-# values of some kinds, and the sum in three words. BIG are integers that are no floats, AWKWARD numbers without a place
-# in fixed point. Then its number, and the least and greatest of some up to it.
+# Fields of an entry's record. First, totals of the lane before it (one more record has those of all entries): numbers
+# of values by kind, and the sum in three words. BIG are integers that are inexact as floats, AWKWARD numbers that do
+# not fit into fixed point. Then its number, and the least and greatest of some entries up to it.
 PRESENT, NUMBERS, REALS, BIG, AWKWARD, SUM, _, _, WORD, LEAST, GREATEST = range(11)
 TOTALS = 8
 RECORD = 11
 
-MISSING, OTHER, INTEGER, FLOAT = range(4)  # kinds of values; OTHER is present, and no number
+MISSING, OTHER, INTEGER, FLOAT = range(4)  # kinds of values; OTHER is present, but not a number
 LEAST_ROOM = 4
-EXACT = 1 << 53  # integers up to here are floats
+EXACT = 1 << 53  # integers up to this are exact as floats
 
 
 @always_inline
 def is_full(lanes: Int64s, lane: Any) -> bool:
-    """Whether a lane has to be made room in before one more entry comes."""
+    """Whether a lane has no space for another entry."""
     return bool(lanes[lane * LANE + KEPT] == lanes[lane * LANE + ROOM])
 
 
@@ -53,7 +53,7 @@ def enter(
     word: Any,
     number: Any,
 ) -> None:
-    """Append one entry to a lane that has room; `number` is its word read as a float."""
+    """Append an entry to a lane that has space; `number` is its word read as a float."""
     kept = lanes[lane * LANE + KEPT]
     at = lanes[lane * LANE + START] + kept
     lanes[lane * LANE + KEPT] = kept + 1
@@ -70,7 +70,10 @@ def enter(
 
 @device_no_refcount
 def make_room(lanes: Int64s, times: Int64s, records: Int64s, lane: int, used: int, horizon: int) -> int:
-    """Make room in a full lane, if the arena has any: in its place when half is too old, else at the arena's end."""
+    """Make space in a full lane: in place if half of it is too old, else at the end of the array if that has space.
+
+    Return the used length of the array.
+    """
     record = lane * LANE
     start, kept = lanes[record + START], lanes[record + KEPT]
     gone = places_until(times, start, kept, horizon - 1, 0)
@@ -92,7 +95,7 @@ def make_room(lanes: Int64s, times: Int64s, records: Int64s, lane: int, used: in
 
 @device_no_refcount
 def _add_total(records: Int64s, at: int, kind: int, word: int) -> None:
-    """Write the totals after an entry, from those before it."""
+    """Write the totals after an entry."""
     to = at + RECORD
     for field in range(TOTALS):
         records[to + field] = records[at + field]
@@ -111,13 +114,13 @@ def _add_total(records: Int64s, at: int, kind: int, word: int) -> None:
 
 @device_no_refcount
 def sum_words(records: Int64s, at: Any) -> Any:
-    """The three words of a total sum."""
+    """Return the three words of a total sum."""
     return np.uint64(records[at + SUM]), np.uint64(records[at + SUM + 1]), np.uint64(records[at + SUM + 2])
 
 
 @device_no_refcount
 def _add_extremes(numbers: Floats, at: int, rank: int, kept: int, number: float) -> None:
-    """Write the least and greatest of the last numbers up to an entry, as many as the lowest one bit of its rank."""
+    """Write the extremes of the last entries up to this one, as many as the lowest one bit of its rank."""
     least, greatest = (np.inf, -np.inf) if number != number else (number, number)
     step = 1
     while (rank & step) == 0 and step < kept:
@@ -129,7 +132,7 @@ def _add_extremes(numbers: Floats, at: int, rank: int, kept: int, number: float)
 
 @device_no_refcount
 def places_until(times: Int64s, start: Any, kept: Any, high: Any, guess: Any) -> Any:
-    """How many of the times from `start` on, `kept` in all, are not after `high`: looked for around a guess."""
+    """Return how many of the `kept` times from `start` on are not after `high`, searching from a guess."""
     low, top, step = np.int64(0), np.int64(kept), np.int64(1)
     at = min(np.int64(guess), top)
     if at < top and times[np.uint64(start + at)] <= high:

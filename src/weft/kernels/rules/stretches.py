@@ -1,4 +1,4 @@
-"""What there is in stretches of time of a series: counts, exact sums, least and greatest numbers."""
+"""Aggregates over time ranges of a series: counts, exact sums, extremes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ COUNT_ALL, COUNT_PRESENT, SUM_OF, AVG_OF, MIN_OF, MAX_OF = range(6)  # functions
 
 @device_no_refcount
 def _extreme(numbers: Floats, old: Any, new: Any, rank: Any, which: int) -> float:
-    """The least number from place `old` up to before `new`, or the greatest; `rank` is that of the last of them."""
+    """Return the least or greatest number from place `old` up to before `new`; `rank` is that of the last one."""
     best = -np.inf if which == GREATEST else np.inf
     while new > old:
         span = rank & -rank
@@ -67,7 +67,7 @@ def _extreme(numbers: Floats, old: Any, new: Any, rank: Any, which: int) -> floa
 
 @device_no_refcount
 def _mixed_extreme(records: Int64s, numbers: Floats, old: Any, new: Any, greatest: bool) -> Any:
-    """The least or greatest number of a stretch with BIG ones: its kind, and it as an integer or a float."""
+    """Return kind, integer and float of the extreme of a range with BIG integers."""
     whole, real, far = np.int64(0), np.nan, False
     for at in range(old, new):
         if records[(at + 1) * RECORD + BIG] == records[at * RECORD + BIG]:
@@ -78,7 +78,7 @@ def _mixed_extreme(records: Int64s, numbers: Floats, old: Any, new: Any, greates
         elif not far or (records[at * RECORD + WORD] > whole if greatest else records[at * RECORD + WORD] < whole):
             whole, far = records[at * RECORD + WORD], True
     near = np.float64(whole)
-    # Where both are at the far end of the integers, the float is beyond them.
+    # Where both are at the limit of the integers, the float is greater in size.
     less = whole < np.int64(real) if near == real and abs(real) < 2.0**63 else near <= real
     return FLOAT if less == greatest and real == real else INTEGER, whole, real
 
@@ -88,7 +88,7 @@ def _mixed_extreme(records: Int64s, numbers: Floats, old: Any, new: Any, greates
 
 @device_no_refcount
 def _whole_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
-    """The sum of the integers of a stretch, one by one, in two words."""
+    """Add the integers of a range one by one, and return the sum in two words."""
     high, low = np.uint64(0), np.uint64(0)
     for at in range(old, new):
         if records[(at + 1) * RECORD + NUMBERS] != records[at * RECORD + NUMBERS]:
@@ -100,7 +100,7 @@ def _whole_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
 
 @device
 def _float_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
-    """The sum of the numbers of a stretch, one by one, as `math.fsum` has it: whether there is one, and the sum."""
+    """Add the numbers of a range one by one as `math.fsum` does; return whether there is a sum, and the sum."""
     partials = np.empty(64, np.float64)
     used = 0
     infinite = 0.0
@@ -119,7 +119,7 @@ def _float_sum(records: Int64s, numbers: Floats, old: Any, new: Any) -> Any:
 
 @device_no_refcount
 def _total(records: Int64s, numbers: Floats, old: Any, new: Any, mean: bool) -> Any:
-    """The sum or the mean of a stretch with numbers: its kind, and its value as an integer or as a float."""
+    """Return kind, integer and float of the sum or the mean of a range with numbers."""
     before, after = old * RECORD, new * RECORD
     count = records[after + NUMBERS] - records[before + NUMBERS]
     x, y, z = negated(*sum_words(records, before))
@@ -138,7 +138,7 @@ def _total(records: Int64s, numbers: Floats, old: Any, new: Any, mean: bool) -> 
     return INTEGER if fits else FLOAT, np.int64(low), total
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- queries
 
 
 @always_inline
@@ -152,9 +152,9 @@ def summary(
     low: Any,
     high: Any,
 ) -> Any:
-    """A function of a lane's entries from `low` to `high`, both included: its kind, and its value.
+    """Return a function of a lane's entries from `low` to `high`, inclusive: its kind, integer and float value.
 
-    A float is in the last place, an integer in the one before it; MISSING is the kind of no value.
+    The kind is MISSING without a value.
     """
     nothing = INTEGER if function <= COUNT_PRESENT else MISSING, np.int64(0), 0.0
     if lane < 0:

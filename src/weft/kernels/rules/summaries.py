@@ -1,6 +1,6 @@
-"""Summaries of rules without a scan: the events they are about, as time series (`series`) that all rules share.
+"""Summaries of rules as queries on time series (`series`) that all rules share.
 
-A series is of the events of a type that pass tests; there is a lane for each of the values that its key columns have.
+A series has the events of a type that pass tests, in a lane for each value of its key columns.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from weft.kernels.rules.stretches import summary
 
 @device_no_refcount
 def _slot(room: t.Int64s, series: Any, count: Any) -> Any:
-    """The slot of a lane whose key stands behind those of all lanes, or the empty one where it would be."""
+    """Return the slot of the lane whose key is written after all keys, or the empty slot where it would be."""
     keys, slots, stride = words(room, r.LANE_KEYS), words(room, r.SLOTS), noted(room, r.STRIDE)
     own = words(room, r.LANE_COUNTS)[t.USED_LANES] * stride
     state = np.uint64(series) * np.uint64(0x9E3779B97F4A7C15)
@@ -54,7 +54,7 @@ def _slot(room: t.Int64s, series: Any, count: Any) -> Any:
 
 @device_no_refcount
 def _lane_of_event(room: t.Int64s, series: Any, event: Any) -> Any:
-    """The lane of an event in a series; -1 if it has none (a value of the key is missing), -2 if there is no room."""
+    """Return the lane of an event in a series, -1 if a value of the key is missing, or -2 if there is no space."""
     all_series, columns, keys, slots = (
         words(room, r.SERIES),
         words(room, r.KEY_COLUMNS),
@@ -83,7 +83,7 @@ def _lane_of_event(room: t.Int64s, series: Any, event: Any) -> Any:
 
 @device_no_refcount
 def enter_event(room: t.Int64s, type_: Any, event: Any, time: Any) -> bool:
-    """Enter an event into the series of its type; False when there is no room for that."""
+    """Add an event to the series of its type, and return False if there is no space."""
     types, order = words(room, r.TYPES), words(room, r.ORDER)
     of = type_ * t.KIND_OF_EVENT
     for place in range(types[of + t.SERIES_AT], types[of + t.SERIES_END]):
@@ -94,7 +94,7 @@ def enter_event(room: t.Int64s, type_: Any, event: Any, time: Any) -> bool:
 
 @device_no_refcount
 def _enter(room: t.Int64s, series: Any, event: Any, time: Any, horizon: Any) -> bool:
-    """Enter an event into a series, if it passes its tests; False when there is no room for that."""
+    """Add an event to a series if it passes its tests; return False if there is no space."""
     all_series, lanes, times = words(room, r.SERIES), words(room, r.LANE), words(room, r.LANE_TIMES)
     records, counts, values = words(room, r.RECORDS), words(room, r.LANE_COUNTS), words(room, r.VALUES)
     at = series * t.SERIES
@@ -119,7 +119,7 @@ def _enter(room: t.Int64s, series: Any, event: Any, time: Any, horizon: Any) -> 
 
 @device_no_refcount
 def _summarized(room: t.Int64s, at: Any) -> Any:
-    """The value of a summary that has a series; `at` is the place of its extent."""
+    """Return the value of a summary that has a series; `at` is the place of its extent."""
     extents, frames, times, values = (
         words(room, r.EXTENTS),
         words(room, r.FRAMES),
@@ -157,7 +157,7 @@ def _summarized(room: t.Int64s, at: Any) -> Any:
 
 @device_no_refcount
 def scan_extents(room: t.Int64s) -> Any:
-    """Look at what there is in some stretches of time, until there is something that must not be; the next mode."""
+    """Evaluate scheduled extents until an absence is violated, and return the next mode."""
     extents, memos, results, control = (
         words(room, r.EXTENTS),
         words(room, r.MEMOS),
@@ -189,7 +189,7 @@ def scan_extents(room: t.Int64s) -> Any:
 
 @bare_kernel
 def enter_all(store: t.Store, rules: t.Rules, work: t.Work, lanes: t.Lanes, now: int, room: t.Int64s) -> bool:
-    """Enter all events in reach into their series, which are empty; False when there is no room for that."""
+    """Add all events in reach to their series, which are empty; return False if there is no space."""
     lend(room, r.STORE, store)
     lend(room, r.RULES, rules)
     r.lend_to_machine(room, rules, store, work)

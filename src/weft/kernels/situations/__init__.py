@@ -1,1 +1,1 @@
-"""Situations: participants by partition, and the search for matching sets among them."""
+"""Situations: participants by partition, and the search for matching sets."""

@@ -1,7 +1,7 @@
-"""The blocks of a sequence, which no condition ties to each other: how late a candidate of a block can begin.
+"""Blocks of a sequence that no condition links: how late a candidate of a block can begin.
 
-The sets of a sequence are found block by block when it is known before which time each block must end. Within a block
-candidates are looked for from the last event back, latest first, and only those that begin later than the best so far.
+Sets of a sequence are searched block by block once the time before which each block must end is known. In a block
+candidates are searched from the last event back, latest first, and only those that begin later than the best so far.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from weft.kernels.situations.participants import (
     remove_entry,
 )
 
-# Fields of a step: its slot, the index that is looked up (-1: none) and whose value there, where entries are linked,
+# Fields of a step: its slot, the index for the lookup (-1: none) and the slot with its value, the links of entries,
 # the bound slots before and after it in a sequence (-1: none), whether other slots may hold the same event, whether it
 # opens a block, its tests.
 SLOT_OF, INDEX_OF, OTHER, OTHER_COLUMN, LINK_OF, AFTER, BEFORE, SHARES, OPENS_BLOCK = range(9)
@@ -46,7 +46,7 @@ BLOCK = 3
 
 @device_no_refcount
 def _newest(m: Int64s, room: Int64s, part: Number, step: Number, time: Number) -> Number:
-    """The newest entry that a step may bind, by what is bound and before a time; 0 when there is none."""
+    """Return the newest entry before a time that a step may bind to, or 0."""
     if m[step + INDEX_OF] < 0:
         return last_before(m, part, m[step + SLOT_OF], time)
     at = m[m[BOUND] + m[step + OTHER]] * m[WIDTH] + 2 * m[step + OTHER_COLUMN]
@@ -56,7 +56,7 @@ def _newest(m: Int64s, room: Int64s, part: Number, step: Number, time: Number) -
 
 @device_no_refcount
 def _latest_with(m: Int64s, room: Int64s, part: Number, block: Number, last: Number, best: Number) -> Number:
-    """The latest start of the candidates of a block that end with an entry, if it is later than `best`; else `best`."""
+    """Return the latest start of a block's candidates that end with an entry, if later than `best`, else `best`."""
     steps, top = m[BLOCK_STEPS] + m[block + FIRST_STEP] * STEPPED, m[block + LAST_SLOT] - m[block + FIRST_SLOT]
     depth: Number = np.int64(0)
     m[m[WALK]] = last
@@ -82,7 +82,7 @@ def _latest_with(m: Int64s, room: Int64s, part: Number, block: Number, last: Num
 
 @device_no_refcount
 def ends_candidate(m: Int64s, room: Int64s, entry: Number, number: Number) -> bool:
-    """Whether a candidate of a block ends with a new entry; when the latest of them starts is noted."""
+    """Whether a candidate of a block ends with a new entry; store the latest start of these."""
     m[entry + STARTS_BY] = _latest_with(m, room, m[entry + PART], m[BLOCKS] + number * BLOCK, entry, np.int64(-NEVER))
     found: bool = m[entry + STARTS_BY] != -NEVER
     return found
@@ -90,9 +90,9 @@ def ends_candidate(m: Int64s, room: Int64s, entry: Number, number: Number) -> bo
 
 @device_no_refcount
 def latest_start(m: Int64s, room: Int64s, part: Number, block: Number, bound: Number) -> Number:
-    """The latest start of a candidate of a block that ends before `bound`, -NEVER when there is none.
+    """Return the latest start of a block's candidates that end before `bound`, or -NEVER.
 
-    Entries that end no candidate never will: they are removed. Results for the remaining ones are cached.
+    Entries that end no candidate never will: they are removed. Results for the others are cached.
     """
     best: Number = np.int64(-NEVER)
     entry = last_before(m, part, m[block + LAST_SLOT], bound)

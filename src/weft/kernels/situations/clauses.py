@@ -1,4 +1,4 @@
-"""Clauses of assertions over the events that are bound: quick comparisons of two attributes, and code for the rest."""
+"""Evaluate clauses of assertions over the bound events: quick comparisons of two attributes, and code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUICKLY = 5  # of a quick comparison: operator, slot and column, slot and column
 
 @device_no_refcount
 def holds(m: Int64s, room: Int64s, quick: int, quick_end: int, code: int, code_end: int) -> bool:
-    """Whether comparisons, from a place of their table to another, and code are true of what is bound."""
+    """Whether a range of quick comparisons, and of code, hold for the bound events."""
     values = words(room, machine.VALUES)
     for at in range(m[QUICK] + quick, m[QUICK] + quick_end, QUICKLY):
         one = m[m[BOUND] + m[at + 1]] * m[WIDTH] + VALUE * m[at + 2]

@@ -1,4 +1,4 @@
-"""Matching sets as they are found: written out, each once, and what they consume is noted."""
+"""Write matching sets, each once, and record what they consume."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from weft.kernels.situations.participants import (
     mark_consumed,
 )
 
-# CROWDED: the table of sets that were selected has no room; PAUSE: it has looked for long, others get their turn.
+# CROWDED: the table of selected sets is full; PAUSE: many entries were visited, so Ctrl-C is checked.
 DONE, FULL, GROW, CROWDED, PAUSE = range(5)
 
 
 @device_no_refcount
 def _is_new(m: Int64s) -> bool:
-    """Return whether the bound set was not selected before, by the current event or at all; remember it."""
+    """Return whether the bound set was not selected before, by the current event or at all, and record it."""
     first, second = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
     least = np.int64(NEVER - 1)
     for slot in range(m[COUNT]):
@@ -61,7 +61,7 @@ def _is_new(m: Int64s) -> bool:
 
 @bare_kernel
 def place_seen(sets: Int64s, table: Int64s) -> None:
-    """Put sets that were selected into an empty table."""
+    """Add selected sets to an empty table."""
     for k in range(0, len(sets), 3):
         at = np.int64(np.uint64(sets[k]) >> np.uint64(1)) % (len(table) // 3)
         while table[3 * at + 2] != 0:
@@ -71,7 +71,7 @@ def place_seen(sets: Int64s, table: Int64s) -> None:
 
 @device_no_refcount
 def emit(m: Int64s, out: Int64s, counting: bool) -> Number:
-    """Write out the set that is bound and note what it consumes; DONE, or what must be done before that can be."""
+    """Write the bound set and record what it consumes; return DONE, or what must be enlarged first."""
     if not counting and (m[FOUND] + 1) * m[COUNT] > len(out):
         return FULL
     if m[OVERLAPS] != 0 and 2 * m[SEEN_COUNT] >= m[SEEN_SIZE]:

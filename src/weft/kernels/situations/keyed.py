@@ -1,8 +1,8 @@
 """Sequences of events with equal keys, slot by slot, whose matching sets may consume their members.
 
-Per key and slot there is a chain of rows, newest first. A row is kept only while some row of the slot before it ends
-before it starts, so every walk from the last slot down to the first gives a matching set: enumeration takes time
-linear in its output. The event that completes a sequence is always the newest, so the last slot keeps no rows; the
+For each key and slot there is a chain of rows, newest first. A row is stored only while some row of the slot before it
+ends before it starts, so every walk from the last slot down to the first gives a matching set: enumeration takes time
+linear in its output. The event that completes a sequence is always the newest, so the last slot stores no rows; the
 current event has the last row.
 """
 
@@ -21,8 +21,8 @@ CONTROLS = 7
 DONE, FULL, GROW = range(3)
 NONE = -1
 NEVER = np.iinfo(np.int64).max
-MANY = 1 << 31  # sets; so many for each of so many rows can be counted
-# Which events of a slot are taken; all slots take each, or none does.
+MANY = 1 << 31  # sets; the product with the number of rows must fit into a word
+# Which events of a slot are selected; all slots select each, or none does.
 EACH, EARLIEST, LATEST = range(3)
 
 
@@ -37,7 +37,7 @@ class Events(NamedTuple):
 
 
 class Query(NamedTuple):
-    """Which slots consume, which events they take; partitions of `length`, a `step` of 0 is one partition."""
+    """Which slots consume, which events they select; partitions of `length`, one partition if `step` is 0."""
 
     consumes: Int8s
     picks: Int8s
@@ -46,7 +46,7 @@ class Query(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """By key and slot the newest row and the least end; by key the partition that these belong to."""
+    """The newest row and the least end by key and slot; the partition of these by key."""
 
     heads: Int32s
     least: Int64s
@@ -54,7 +54,7 @@ class Chains(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The rows of the current set, and the times they end before."""
+    """The rows of the current set, and the times before which they end."""
 
     current: Int32s
     bounds: Int64s
@@ -62,7 +62,7 @@ class Search(NamedTuple):
 
 @device_no_refcount
 def _free_consumed(base: int, kept: int, control: Int64s, chains: Chains, rows: Rows) -> None:
-    """Free the rows of a key that were consumed, and those that have nothing before them any more."""
+    """Free the consumed rows of a key, and those without a predecessor."""
     earliest = NEVER
     for place in range(kept):
         row = chains.heads[base + place]
@@ -88,7 +88,7 @@ def _free_consumed(base: int, kept: int, control: Int64s, chains: Chains, rows: 
 
 @bare_kernel
 def row_ends(kept: int, step: int, control: Int64s, chains: Chains, rows: Rows, ends: Int64s) -> int:
-    """Write when each row of the open partition ends; how many rows there are."""
+    """Write the end of each row of the open partition, and return the number of rows."""
     count = 0
     window = control[WINDOW] if step > 0 else np.int64(0)
     for key in range(len(chains.windows)):
@@ -105,7 +105,7 @@ def row_ends(kept: int, step: int, control: Int64s, chains: Chains, rows: Rows, 
 
 @bare_kernel
 def drop_rows(kept: int, step: int, floor: int, control: Int64s, chains: Chains, rows: Rows) -> None:
-    """Free the rows of the open partition that end before the floor, and those that have nothing before them then."""
+    """Free the rows of the open partition that end before the floor, and those without a predecessor then."""
     window = control[WINDOW] if step > 0 else np.int64(0)
     for key in range(len(chains.windows)):
         if chains.windows[key] != window:
@@ -120,7 +120,7 @@ def drop_rows(kept: int, step: int, floor: int, control: Int64s, chains: Chains,
 
 @device_no_refcount
 def _mark_members(start: int, base: int, kept: int, consumes: Int8s, chains: Chains, rows: Rows) -> None:
-    """Mark as used what the sets that an event at `start` completes will consume."""
+    """Mark the rows that the sets of an event at `start` consume."""
     before = start
     for place in range(kept - 1, -1, -1):
         latest = -NEVER
@@ -136,7 +136,7 @@ def _mark_members(start: int, base: int, kept: int, consumes: Int8s, chains: Cha
 
 @device_no_refcount
 def _choose(start: int, base: int, kept: int, query: Query, chains: Chains, rows: Rows, search: Search) -> None:
-    """The one set of an event at `start` when each slot takes its earliest or its latest: in `current`, marked."""
+    """Select the only set of an event at `start` if slots select earliest or latest events, and mark its members."""
     bounds = search.bounds
     before = start
     for place in range(kept - 1, -1, -1):
@@ -150,7 +150,7 @@ def _choose(start: int, base: int, kept: int, query: Query, chains: Chains, rows
         before = latest
     after = -NEVER
     for place in range(kept):
-        # Whatever ends before the bound of its slot leads to the last one.
+        # Any row that ends before the bound of its slot leads to the last slot.
         chosen = NONE
         row = chains.heads[base + place]
         while row >= 0:
@@ -166,9 +166,9 @@ def _choose(start: int, base: int, kept: int, query: Query, chains: Chains, rows
 
 @device_no_refcount
 def _count(own: int, base: int, kept: int, chains: Chains, rows: Rows) -> tuple[int, int]:
-    """The number of sets that row `own` completes, without making them; up to which slot they can be copied.
+    """Count the sets that row `own` completes without building them; return also up to which slot they can be copied.
 
-    On the way it is noted where each row leads down to.
+    Store where each row leads down to.
     """
     first, total, plain = NONE, 0, kept
     for place in range(kept + 1):
@@ -199,7 +199,7 @@ def _count(own: int, base: int, kept: int, chains: Chains, rows: Rows) -> tuple[
 
 @always_inline
 def _enter(event: int, base: int, kept: int, events: Events, query: Query, control: Int64s, chains: Chains) -> bool:
-    """Begin the partition of an event if it is new; whether the event is in one and comes after what it needs."""
+    """Begin the partition of an event if it is new; return whether the event is in one and has a predecessor."""
     start, key, number = events.starts[event], events.keys[event], 0
     if query.step > 0:
         number = start // query.step
@@ -219,7 +219,7 @@ def _enter(event: int, base: int, kept: int, events: Events, query: Query, contr
 
 @always_inline
 def _fill(row: int, event: int, events: Events, rows: Rows) -> None:
-    """Make a row of an event."""
+    """Write the row of an event."""
     rows.positions[row] = events.positions[event]
     rows.starts[row] = events.starts[event]
     rows.ends[row] = events.ends[event]
@@ -229,7 +229,7 @@ def _fill(row: int, event: int, events: Events, rows: Rows) -> None:
 
 @always_inline
 def _keep(event: int, base: int, events: Events, control: Int64s, chains: Chains, rows: Rows) -> bool:
-    """Make an event the newest row of its slot, if there is room."""
+    """Add an event as the newest row of its slot, and return False if there is no space."""
     row = control[FREE]
     if row >= 0:
         control[FREE] = rows.next[row]
@@ -248,7 +248,7 @@ def _keep(event: int, base: int, events: Events, control: Int64s, chains: Chains
 
 @device_no_refcount
 def _walk(kept: int, control: Int64s, rows: Rows, current: Int32s, sets: Sets) -> bool:
-    """Write out the sets of the current row, as many at once as possible; return False if there is no more room."""
+    """Write the sets of the current row, as many at once as possible; return False if there is no space."""
     room, depth = len(sets.starts), control[DEPTH]
     while depth <= kept:
         row = current[depth]
@@ -282,7 +282,7 @@ def _complete(
     sets: Sets,
     counting: bool,
 ) -> bool:
-    """Write out, or count, the sets that an event completes; False: there is no more room."""
+    """Write, or count, the sets that an event completes; return False if there is no space."""
     kept = len(query.consumes) - 1
     own, start, each = len(rows.next) - 1, events.starts[event], query.picks[0] == EACH
     if control[DEPTH] < 0:
@@ -317,7 +317,7 @@ def advance_sequences(
     sets: Sets,
     counting: bool,
 ) -> int:
-    """Take events until all are done, the output is full or rows run out; called again it resumes there.
+    """Process events until all are done, the output is full or rows run out; call it again to resume.
 
     With `counting` sets are only counted.
     """

@@ -1,4 +1,4 @@
-"""Matching sets of sequences by key, written out many at a time.
+"""Write matching sets of keyed sequences, many at a time.
 
 The rows that fit before an older row of a slot are the last of those that fit before a newer one, since chains are
 newest first. So the sets of the older row are a copy of the last ones written, with one member changed.
@@ -21,7 +21,7 @@ Int64s = npt.NDArray[np.int64]
 class Rows(NamedTuple):
     """Events that may become members, as columns; `next` is the row before it in its chain, or the next free one.
 
-    The remaining fields are about the current event.
+    The other fields concern the current event.
     """
 
     positions: Int64s
@@ -34,7 +34,7 @@ class Rows(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """Where sets are written: their times and their members."""
+    """Output arrays: times and members of sets."""
 
     starts: Int64s
     ends: Int64s
@@ -43,7 +43,7 @@ class Sets(NamedTuple):
 
 @device_no_refcount
 def write(found: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
-    """Write out the current set as number `found`."""
+    """Write the current set as number `found`."""
     for place in range(kept + 1):
         sets.positions[found * (kept + 1) + place] = rows.positions[current[place]]
     sets.starts[found], sets.ends[found] = rows.starts[current[0]], rows.ends[current[kept]]
@@ -51,7 +51,7 @@ def write(found: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> Non
 
 @device_no_refcount
 def _again(numbers: Int64s, at: int, count: int) -> None:
-    """Write the last `count` numbers before a place once more."""
+    """Repeat the last `count` numbers before a place."""
     old, new = numbers[at - count : at], numbers[at : at + count]
     for k in range(count):
         new[k] = old[k]
@@ -59,7 +59,7 @@ def _again(numbers: Int64s, at: int, count: int) -> None:
 
 @device_no_refcount
 def _repeat(found: int, count: int, place: int, width: int, position: int, sets: Sets) -> None:
-    """Write the last `count` sets once more, with another position at a place."""
+    """Repeat the last `count` sets with another position at a place."""
     at, end = found * width, (found + count) * width
     _again(sets.positions, at, end - at)
     sets.positions[at + place : end : width] = position
@@ -69,7 +69,7 @@ def _repeat(found: int, count: int, place: int, width: int, position: int, sets:
 
 @device_no_refcount
 def write_all(found: int, depth: int, kept: int, rows: Rows, current: Int32s, sets: Sets) -> None:
-    """Write out all sets with the current rows from slot `depth` on."""
+    """Write all sets with the current rows from slot `depth` on."""
     for place in range(depth, 0, -1):
         current[place - 1] = rows.down[current[place]]
     write(found, kept, rows, current, sets)

@@ -1,11 +1,11 @@
-"""The participants of situations: for each partition and slot the events that may fill it, as linked records.
+"""Participants of situations: for each partition and slot the events that may fill it, as linked records.
 
-All that a situation keeps is in one array `m`. It begins with numbers that have names here, then come records; a
-record is known by the place where it begins, and 0 is none. Records of a kind that are not used any more are linked.
+All state of a situation is in one array `m`. It begins with a header of named numbers, followed by records; a record is
+addressed by the place where it begins, and 0 is none. Free records of a kind are linked.
 
-An entry is an event in one slot of one partition. The entries of a slot are linked from oldest to newest, and once
-more with those that have the same value in an attribute which is looked up: such a chain is found by hashing. The
-entries of one event in one partition form a ring, for they are consumed together.
+An entry is an event in one slot of one partition. The entries of a slot are linked from oldest to newest, and again
+with those that have the same value in an indexed attribute: such a chain is found by hashing. The entries of one event
+in one partition form a ring, as they are consumed together.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ CHAIN = 7
 
 @device_no_refcount
 def find_chain(m: Int64s, room: Int64s, part: Number, index: Number, at: Number) -> tuple[Number, Number]:
-    """The chain of a value, which is that at a place of the values, or 0; and its hash, -1 when it is missing."""
+    """Return the chain of the value at a place of the values, or 0; and its hash, or -1 if it is missing."""
     values = words(room, VALUES)
     if values[at] == MISSING:
         return np.int64(0), np.int64(-1)
@@ -83,7 +83,7 @@ def find_chain(m: Int64s, room: Int64s, part: Number, index: Number, at: Number)
 
 @device_no_refcount
 def _join_chain(m: Int64s, room: Int64s, entry: Number, link: Number, index: Number, at: Number) -> None:
-    """Make an entry the newest of the chain of its value; its links to the chain are at `link`."""
+    """Add an entry as the newest to the chain of its value; its links to the chain are at `link`."""
     chain, hashed = find_chain(m, room, m[entry + PART], index, at)
     m[entry + link] = chain
     if hashed < 0:
@@ -129,7 +129,7 @@ def _leave_chain(m: Int64s, entry: Number, link: Number) -> None:
 
 @device_no_refcount
 def last_in_chain(m: Int64s, chain: Number, link: Number, time: Number) -> Number:
-    """The last entry of a chain, linked at `link`, that ends before a time; 0 when there is none."""
+    """Return the last entry of a chain, linked at `link`, that ends before a time, or 0."""
     entry: Number = m[chain + TAIL]
     if m[entry + EVENT_END] < time:
         return entry
@@ -166,7 +166,7 @@ def rehash(m: Int64s, table: int, size: int) -> None:
 
 @device_no_refcount
 def _put_on_shelf(m: Int64s, entry: Number, last: Number) -> None:
-    """Put the newest entry of a slot on the shelf of the previous one, or on a new shelf."""
+    """Add the newest entry of a slot to the shelf of the previous one, or to a new shelf."""
     before = m[last + SHELVED] if last != 0 else np.int64(0)
     shelf = before
     if before == 0 or m[before + ON_SHELF] == FULL_SHELF:
@@ -186,7 +186,7 @@ def _put_on_shelf(m: Int64s, entry: Number, last: Number) -> None:
 
 @device_no_refcount
 def _take_off_shelf(m: Int64s, side: Number, entry: Number) -> None:
-    """Take an entry, which is still linked to the next, off its shelf."""
+    """Remove an entry, which is still linked to the next, from its shelf."""
     shelf = m[entry + SHELVED]
     m[shelf + ON_SHELF] -= 1
     if m[shelf + ON_SHELF] > 0:
@@ -210,7 +210,7 @@ def _take_off_shelf(m: Int64s, side: Number, entry: Number) -> None:
 
 @device_no_refcount
 def first_after(m: Int64s, part: Number, slot: Number, time: Number) -> Number:
-    """The first entry of a slot that ends after a time, 0 when there is none."""
+    """Return the first entry of a slot that ends after a time, or 0."""
     side = part + PARTITION + slot * SIDE
     entry: Number = m[side + OLDEST]
     if entry == 0 or m[entry + EVENT_END] > time:
@@ -231,7 +231,7 @@ def first_after(m: Int64s, part: Number, slot: Number, time: Number) -> Number:
 
 @device_no_refcount
 def last_before(m: Int64s, part: Number, slot: Number, time: Number) -> Number:
-    """The last entry of a slot that ends before a time, 0 when there is none."""
+    """Return the last entry of a slot that ends before a time, or 0."""
     side = part + PARTITION + slot * SIDE
     entry: Number = m[side + NEWEST]
     if entry == 0 or m[entry + EVENT_END] < time:
@@ -267,7 +267,7 @@ def add_entry(
     place: Number,
     twin: Number,
 ) -> Number:
-    """Put an event into a slot, as the newest; `twin` is its entry in another slot of the partition, or 0."""
+    """Add an event to a slot as the newest; `twin` is its entry in another slot of the partition, or 0."""
     entry: Number = m[FREE_ENTRY]
     if entry != 0:
         m[FREE_ENTRY] = m[entry + LINK]
@@ -298,7 +298,7 @@ def add_entry(
 
 @device_no_refcount
 def remove_entry(m: Int64s, entry: Number) -> None:
-    """Take an event out of a slot."""
+    """Remove an event from a slot."""
     part, slot, after, before = m[entry + PART], m[entry + SLOT], m[entry + LINK], m[entry + BACK]
     side = part + PARTITION + slot * SIDE
     m[(side + OLDEST) if before == 0 else (before + LINK)] = after
@@ -319,7 +319,7 @@ def remove_entry(m: Int64s, entry: Number) -> None:
 
 @device_no_refcount
 def clear_slots(m: Int64s, part: Number, first: Number, last: Number) -> None:
-    """Take all events out of some slots."""
+    """Remove all events from a range of slots."""
     for slot in range(first, last + 1):
         while m[part + PARTITION + slot * SIDE + OLDEST] != 0:
             remove_entry(m, m[part + PARTITION + slot * SIDE + OLDEST])
@@ -327,7 +327,7 @@ def clear_slots(m: Int64s, part: Number, first: Number, last: Number) -> None:
 
 @device_no_refcount
 def mark_consumed(m: Int64s, entry: Number) -> None:
-    """Note that an event will be consumed."""
+    """Mark an event that will be consumed."""
     if m[entry + MARK] == 0:
         m[entry + NEXT_GONE] = m[GONE]
         m[GONE] = entry
@@ -338,7 +338,7 @@ def mark_consumed(m: Int64s, entry: Number) -> None:
 
 @device_no_refcount
 def consume(m: Int64s) -> None:
-    """Take the noted events out of all slots of their partition."""
+    """Remove the marked events from all slots of their partition."""
     while m[GONE] != 0:
         entry = m[GONE]
         m[GONE] = m[entry + NEXT_GONE]

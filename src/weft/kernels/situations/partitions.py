@@ -1,7 +1,6 @@
-"""The partitions of a situation's context: opened, entered and closed as events arrive and time passes.
+"""The partitions of a situation's context: opened, filled and closed as events arrive and time passes.
 
-What an event asks for is noted in the partitions: to select in it, to close it. That work is done before the next
-event arrives.
+An event schedules work in the partitions: a selection, or closing. That work is done before the next event arrives.
 """
 
 from __future__ import annotations
@@ -84,19 +83,19 @@ FIRST_PART, LAST_PART, OPEN_PARTS, NEXT_NUMBER, KEY_ORIGIN = range(5)
 KEYED = 5
 SEQUENCE, ALL, ANY, ABSENCE = range(4)  # kinds
 WHOLE, WINDOWS, UNTIL, LASTING = range(4)  # contexts
-# What an event is besides a participant, as bits. FINISH: it is none, and closes all that ends with the input.
+# Roles of an event besides that of a participant, as bits. FINISH: no event; closes what ends with the input.
 OPENS, CLOSES, FINISH = 1, 2, 4
 SELECT, CLOSE = 1, 2  # work, as bits
 FORGETS = 2  # of COUNTS_EMPTY: windows without events count for as long as their key is known
-# Fields of an arriving event: which slots it is for (-1: no event but time that has passed), its number among the
-# events that are kept, its place in what the situation sees, the first position it is made of.
+# Fields of an arriving event: its class (-1: no event, but the passing of time), its number among the
+# stored events, its place in the input of the situation, the first position it consists of.
 OF_CLASS, OF_KEY, STARTS, ENDS, OF_KIND, NUMBERED, PLACED, FROM = range(8)
 ARRIVING = 8
 
 
 @device_no_refcount
 def _melded(m: Int64s, one: Number, other: Number) -> Number:
-    """Two heaps of partitions as one, whose root ends first; a child takes the place of its sibling on the way."""
+    """Merge two heaps of partitions, whose root ends first; a child replaces its sibling on the way."""
     if one == 0 or other == 0:
         return one + other
     if m[other + END] < m[one + END]:
@@ -147,7 +146,7 @@ def _open(m: Int64s, key: Number, start: Number, end: Number, number: Number, or
 
 @device_no_refcount
 def forget(m: Int64s, part: Number) -> None:
-    """A partition without entries is there no more."""
+    """Remove a partition without entries."""
     own, later, earlier = m[KEYS] + m[part + KEY] * KEYED, m[part + LATER], m[part + EARLIER]
     m[(own + FIRST_PART) if earlier == 0 else (earlier + LATER)] = later
     m[(own + LAST_PART) if later == 0 else (later + EARLIER)] = earlier
@@ -159,7 +158,7 @@ def forget(m: Int64s, part: Number) -> None:
 
 @device_no_refcount
 def _enter(m: Int64s, room: Int64s, part: Number, arriving: Int64s, at: Number) -> None:
-    """Put an event into the slots that it is for, and ask for a selection if one is due."""
+    """Add an event to the slots that it fits, and schedule a selection if one is due."""
     if m[part + TAKEN] != 0:
         return
     start, end = arriving[at + STARTS], arriving[at + ENDS]
@@ -172,7 +171,7 @@ def _enter(m: Int64s, room: Int64s, part: Number, arriving: Int64s, at: Number) 
             continue
         if m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == OVERRIDE:
             clear_slots(m, part, slot, slot)
-        # In a sequence nothing that arrives later is before this event: without anything before it now it is no use.
+        # In a sequence no later event precedes this one: without a predecessor now it never has one.
         useful = m[KIND] != SEQUENCE or slot == 0 or m[part + PARTITION + (slot - 1) * SIDE + LEAST_END] < start
         if fills != 0 and useful:
             entry = add_entry(m, room, part, slot, arriving[at + NUMBERED], start, end, arriving[at + PLACED], twin)
@@ -190,7 +189,7 @@ def _enter(m: Int64s, room: Int64s, part: Number, arriving: Int64s, at: Number) 
 
 @device_no_refcount
 def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
-    """Whether there is room for an event in all its partitions; if not, NEEDED says how much it needs."""
+    """Whether there is space for an event in all its partitions; if not, NEEDED has the missing space."""
     kind = arriving[at + OF_CLASS]
     if kind < 0:
         return True
@@ -212,7 +211,7 @@ def room_for(m: Int64s, arriving: Int64s, at: Number) -> bool:
 
 @device_no_refcount
 def _know(m: Int64s, own: Number, key: Number, start: Number, end: Number, origin: Number) -> None:
-    """Windows of a key count from now on, also those without events; if keys are forgotten, for some time."""
+    """Count windows of a key from now on, including those without events; if keys are forgotten, for some time."""
     is_new = m[own + NEXT_NUMBER] == NEVER
     over = False  # whether all windows have closed for which the key was known until now
     if m[COUNTS_EMPTY] == FORGETS:
@@ -253,7 +252,7 @@ def _arrive_in_windows(m: Int64s, room: Int64s, arriving: Int64s, at: Number) ->
 
 @device_no_refcount
 def _arrive_between(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
-    """The partition of the whole stream, or those that events open and close."""
+    """Add an event to the partition of the whole stream, or to those that events open and close."""
     key, start, end = arriving[at + OF_KEY], arriving[at + STARTS], arriving[at + ENDS]
     origin, kind, own = arriving[at + FROM], arriving[at + OF_KIND], m[KEYS] + key * KEYED
     opens, closes = kind & OPENS != 0, kind & CLOSES != 0
@@ -276,7 +275,7 @@ def _arrive_between(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> No
 
 @device_no_refcount
 def arrive(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
-    """Take the next event, for which there must be room, and note what it asks for."""
+    """Process the next event, for which there must be space, and schedule the work it causes."""
     m[ARRIVED] += 1
     m[NEW], m[NEW_CLASS] = arriving[at + NUMBERED], arriving[at + OF_CLASS]
     if arriving[at + OF_KIND] == FINISH:
@@ -301,12 +300,12 @@ def arrive(m: Int64s, room: Int64s, arriving: Int64s, at: Number) -> None:
             _arrive_between(m, room, arriving, at)
 
 
-# ---------------------------------------------------------------- what there is
+# ---------------------------------------------------------------- stored entries
 
 
 @kernel
 def oldest(m: Int64s) -> tuple[Number, Number]:
-    """The least end and the least place of an event in a partition that may still give sets; NEVER without one."""
+    """Return the least end and the least place of an event in a partition without a selection, or NEVER."""
     end = place = np.int64(NEVER)
     for key in range(m[KEY_COUNT]):
         part = m[m[KEYS] + key * KEYED + FIRST_PART]
@@ -319,7 +318,7 @@ def oldest(m: Int64s) -> tuple[Number, Number]:
 
 @bare_kernel
 def entry_ends(m: Int64s, ends: Int64s) -> int:
-    """Write when the event of each entry ends, as far as there is room; how many entries there are."""
+    """Write the end of the event of each entry while there is space, and return the number of entries."""
     count = 0
     for key in range(m[KEY_COUNT]):
         part = m[m[KEYS] + key * KEYED + FIRST_PART]
@@ -337,7 +336,7 @@ def entry_ends(m: Int64s, ends: Int64s) -> int:
 
 @bare_kernel
 def drop_entries(m: Int64s, floor: int) -> None:
-    """Take the entries of events that end before the floor out of all partitions."""
+    """Remove the entries of events that end before the floor from all partitions."""
     for key in range(m[KEY_COUNT]):
         part = m[m[KEYS] + key * KEYED + FIRST_PART]
         while part != 0:
@@ -353,7 +352,7 @@ def drop_entries(m: Int64s, floor: int) -> None:
 
 @bare_kernel
 def renumber(m: Int64s, numbers: Int64s, marking: bool) -> None:
-    """Give the events of all entries other numbers; with `marking` only note with 1 which are in use."""
+    """Replace the numbers of the events of all entries; with `marking` only mark with 1 which are in use."""
     for key in range(m[KEY_COUNT]):
         part = m[m[KEYS] + key * KEYED + FIRST_PART]
         while part != 0:

@@ -1,8 +1,8 @@
-"""The search for matching sets in a partition: slot by slot, each clause tested as soon as its variables are bound.
+"""Search for matching sets in a partition: slot by slot, each clause tested as soon as its variables are bound.
 
-At a slot under `first` or `last` the search stops after the first event that leads to a set: the walk is in the order
-of candidates, so nothing later can come before. When there is no room for a set the search stops, and
-resumes there when it is called again.
+At a slot under `first` or `last` the search stops after the first event that leads to a set: candidates are visited in
+order, so no later one can precede it. When there is no space for a set the search returns, and resumes when it is
+called again.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ from weft.kernels.situations.partitions import SEQUENCE
 
 @device_no_refcount
 def _times(m: Int64s, step: Number) -> tuple[Number, Number]:
-    """Between which times an event must be that a step binds."""
+    """Return the time range of an event that a step may bind."""
     slot = m[step + SLOT_OF]
     low, high = m[m[LOW] + slot], m[m[HIGH] + slot]
     if m[step + AFTER] >= 0:
@@ -92,7 +92,7 @@ def _times(m: Int64s, step: Number) -> tuple[Number, Number]:
 
 @device_no_refcount
 def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
-    """From an entry on, in the order of the slot's policy: the one that may be bound next, 0 when there is none."""
+    """Return the next entry that may be bound, from an entry on, in the order of the slot's policy, or 0."""
     slot = m[step + SLOT_OF]
     backward = m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST
     link = m[step + LINK_OF] + (1 if backward else 0)
@@ -100,7 +100,7 @@ def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
     while entry != 0:
         m[LOOKED] += 1
         end = m[entry + EVENT_END]
-        if (end <= low) if backward else (end >= high):  # entries stand by end
+        if (end <= low) if backward else (end >= high):  # entries are sorted by end
             return np.int64(0)
         free = m[entry + EVENT_START] > low and end < high
         if m[step + SHARES] != 0:
@@ -114,7 +114,7 @@ def _next_entry(m: Int64s, step: Number, entry: Number) -> Number:
 
 @device_no_refcount
 def _first_entry(m: Int64s, room: Int64s, part: Number, step: Number, must: bool) -> Number:
-    """The first entry that a step may bind; with `must` that is the new event's or none."""
+    """Return the first entry that a step may bind, or 0; with `must` only the new event's."""
     slot = m[step + SLOT_OF]
     if must:
         entry = m[part + PARTITION + slot * SIDE + NEWEST]
@@ -136,8 +136,9 @@ def _first_entry(m: Int64s, room: Int64s, part: Number, step: Number, must: bool
 def _narrow(m: Int64s, room: Int64s, part: Number, base: Number, last_own: Number) -> bool:
     """Compute the time range of each slot that leaves events for the slots around it; return False if one is empty.
 
-    Events that no event precedes any more are removed, if that depends on no value or on the same one in all slots. So
-    a search in a sequence of instants in which only times and values of the new event decide meets no dead ends.
+    Events that lost their predecessors are removed, if that depends on no value or on the same one in all slots. So a
+    search
+    in a sequence of instants in which only times and values of the new event decide has no dead ends.
     """
     low, high, chains, links = m[LOW], m[HIGH], m[CURRENT], m[SOME]
     slots = m[COUNT] - 1 if last_own >= 0 else m[COUNT]
@@ -157,7 +158,7 @@ def _narrow(m: Int64s, room: Int64s, part: Number, base: Number, last_own: Numbe
                 entry = m[chain + HEAD] if chain != 0 else np.int64(0)
                 m[chains + slot], m[links + slot] = chain, m[step + LINK_OF]
         tied = column if slot == 0 else tied
-        by_time = alike and tied < 0  # what is before it depends on no value
+        by_time = alike and tied < 0  # its predecessors depend on no value
         alike = alike and column == tied
         while entry != 0 and m[entry + EVENT_START] <= m[low + slot]:
             useless, entry = entry, m[entry + m[links + slot]]
@@ -186,7 +187,10 @@ def _narrow(m: Int64s, room: Int64s, part: Number, base: Number, last_own: Numbe
 
 @device_no_refcount
 def _bound_blocks(m: Int64s, room: Int64s, part: Number) -> bool:
-    """Before which time each block must end so that those after it can be filled; False: one cannot be."""
+    """Compute the time before which each block must end so that later ones can be filled.
+
+    Return False if a block cannot be filled.
+    """
     bound: Number = np.int64(NEVER)
     for number in range(m[BLOCK_COUNT] - 1, -1, -1):
         block = m[BLOCKS] + number * BLOCK
@@ -203,7 +207,7 @@ def _bound_blocks(m: Int64s, room: Int64s, part: Number) -> bool:
 def search(
     m: Int64s, room: Int64s, part: Number, way: Number, last_own: Number, out: Int64s, counting: bool, until: Number
 ) -> Number:
-    """Find the sets of a partition. A new event must be bound at its slot `last_own`, if it was not before.
+    """Find the sets of a partition. A new event must be bound at its slot `last_own`, unless it is bound already.
 
     It pauses after `until` entries.
     """
@@ -233,7 +237,7 @@ def search(
         entry = m[current + depth]
         if entry == 0 or (m[some + depth] != 0 and (m[SINGLE] != 0 or policy in (FIRST, LAST))):
             m[m[BOUND] + slot], m[m[HELD] + slot] = -1, 0
-            # Without anything for a block of its own, other choices before it are of no use.
+            # If a block has no candidate at all, other choices for earlier steps cannot help.
             depth = np.int64(-1) if m[step + OPENS_BLOCK] != 0 and m[some + depth] == 0 else depth - 1
             if depth < 0:
                 break
@@ -253,7 +257,7 @@ def search(
                     m[DEPTH] = depth
                     return status
                 m[some + depth] = 1
-        # Go on with the entry after the one that was bound.
+        # Continue with the entry after the bound one.
         entry = m[current + depth]
         m[m[BOUND] + slot], m[m[HELD] + slot] = -1, 0
         link = m[step + LINK_OF] + (1 if m[m[SLOTS] + slot * PARTICIPANT + REPEATED] == LAST else 0)

@@ -1,4 +1,4 @@
-"""Execution of situations: process arriving events and write out the selected sets.
+"""Execution of situations: process arriving events and write the selected sets.
 
 A selection is a search for sets with an event for each slot, or in `any` a choice among single events. A partition that
 closes without a candidate may be an absence.
@@ -103,8 +103,9 @@ ABSENT = 4  # numbers of an absence: key, start, end, origin
 
 @device_no_refcount
 def _extreme(m: Int64s, part: Number, policy: Number) -> Number:
-    """Return the earliest entry of all slots under FIRST, or the latest under LAST; under EVERY, the earliest of the
-    rest.
+    """Return the earliest entry of all slots under FIRST, or the latest under LAST.
+
+    Under EVERY, return the earliest of the other slots.
     """
     best = np.int64(0)
     for slot in range(m[COUNT]):
@@ -119,7 +120,7 @@ def _extreme(m: Int64s, part: Number, policy: Number) -> Number:
 
 @device_no_refcount
 def _earlier(m: Int64s, one: Number, other: Number) -> Number:
-    """Which of two entries, each of which may be 0, is earlier; of one event, that in the smaller slot."""
+    """Return the earlier of two entries, each of which may be 0; of one event, that in the smaller slot."""
     if one == 0 or other == 0:
         return one + other
     if m[one + PLACE] == m[other + PLACE]:
@@ -164,7 +165,7 @@ def _alternatives(m: Int64s, part: Number, out: Int64s, counting: bool) -> Numbe
 def _select(
     m: Int64s, room: Int64s, part: Number, immediate: bool, out: Int64s, counting: bool, until: Number
 ) -> Number:
-    """Make one selection in a partition; the first of SOME says whether there was a set."""
+    """Make one selection in a partition; the first item of SOME says whether there was a set."""
     if m[KIND] == ANY:
         return _alternatives(m, part, out, counting)
     if m[DEPTH] < 0:
@@ -174,11 +175,11 @@ def _select(
     way: Number = np.int64(0)
     last_own: Number = np.int64(-1)
     if immediate and m[KIND] == SEQUENCE:
-        # Nothing that has arrived is after the new event.
+        # No stored event is after the new one.
         last_own = m[COUNT] - 1
         way = m[COUNT]
     elif immediate:
-        # The new event must be a member: if nothing else it is bound in that of its slots which comes last.
+        # The new event must be a member: at the latest it is bound in the last of its slots.
         begin = m[CLASS_SLOTS] + m[m[CLASS_AT] + m[NEW_CLASS]]
         end = m[CLASS_SLOTS] + m[m[CLASS_AT] + m[NEW_CLASS] + 1]
         for depth in range(m[COUNT]):
@@ -195,7 +196,7 @@ def _select(
 def _write_absence(
     m: Int64s, out: Int64s, counting: bool, key: Number, start: Number, end: Number, origin: Number
 ) -> bool:
-    """Write out a partition without a candidate, if there is room."""
+    """Write a partition without a candidate; return False if there is no space."""
     if not counting:
         at = ABSENT * m[FOUND]
         if at + ABSENT > len(out):
@@ -226,7 +227,7 @@ def _work(m: Int64s, room: Int64s, out: Int64s, counting: bool, until: Number) -
         absent = closing and m[KIND] == ABSENCE and m[part + TAKEN] == 0
         if absent and not _write_absence(m, out, counting, key, start, end, origin):
             return FULL
-        # What completes a sequence at once never does so again, nor does an event alone.
+        # An event that completed a sequence, or was selected alone, does so only once.
         whole = closing or m[KIND] == ANY
         if whole or m[KIND] == SEQUENCE:
             clear_slots(m, part, np.int64(0) if whole else m[COUNT] - 1, m[COUNT] - 1)
@@ -240,7 +241,7 @@ def _work(m: Int64s, room: Int64s, out: Int64s, counting: bool, until: Number) -
 
 @device_no_refcount
 def _close_window(m: Int64s, own: Number, out: Int64s, counting: bool) -> bool:
-    """Close the next window of a key, and write it out if it had no candidate; False: there is no room."""
+    """Close the next window of a key, and write it if it had no candidate; return False if there is no space."""
     number, part = m[own + NEXT_NUMBER], m[own + FIRST_PART]
     known = part != 0 and m[part + NUMBER] == number
     taken = known and m[part + TAKEN] != 0
@@ -280,7 +281,7 @@ def _stretch_end(m: Int64s, own: Number, bound: Number, ends: bool) -> Number:
 
 @device_no_refcount
 def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool, finish: bool) -> Number:
-    """Close the windows up to a number, of all keys, those without events too."""
+    """Close the windows up to a number, of all keys, including those without events."""
     while m[SWEPT] < m[KEY_COUNT]:
         own = m[KEYS] + m[SWEPT] * KEYED
         bound, ends = last, finish
@@ -310,14 +311,14 @@ def _sweep_windows(m: Int64s, last: Number, out: Int64s, counting: bool, finish:
 
 @bare_kernel
 def advance_situation(
-    m: Int64s, room: Int64s, machine: Machine, arriving: Int64s, out: Int64s, counting: bool, patience: int
+    m: Int64s, room: Int64s, machine: Machine, arriving: Int64s, out: Int64s, counting: bool, most_visited: int
 ) -> Number:
-    """Take events until all are done or the answer says what is missing; called again it resumes there.
+    """Process events until all are done or something must be enlarged; call it again to resume.
 
-    With `counting` nothing is written. Input of conditions is written to the room. It pauses after about `patience`
-    entries.
+    With `counting` no output is written. Input of conditions is registered in the array table. It pauses after about
+    `most_visited` entries.
     """
-    until = m[LOOKED] + patience
+    until = m[LOOKED] + most_visited
     lend(room, 0, machine)
     lend(room, CHOSEN, (m[m[BOUND] :],))
     while True:

@@ -74,7 +74,7 @@ def occurrences_of(run: JoinOperator, channel: Channel, ids: Int64s) -> Occurren
     places, event_places = np.zeros(len(live), np.int64), np.zeros(len(live_events), np.int64)
     event_places[numbers] = np.arange(len(numbers))
     rows = np.empty(int(np.count_nonzero(live)) * occurrences.ROW, np.int64)
-    channels.take_out(row_store.rows, live, places, event_places, rows)
+    channels.export_rows(row_store.rows, live, places, event_places, rows)
     positions = np.ascontiguousarray(fields[:, stored.POSITION])
     events = EventBatch(
         pa.nulls(len(numbers)),

@@ -98,7 +98,7 @@ class OccurrenceStore(EventStore):
         first, used = self.row_count, int(self.control[joining.SLOTS_USED])
         self._reserve(len(is_root), size)
         given = fixed(rows), fixed(numbers), is_root, size
-        self.control[joining.SLOTS_USED] = end = channels.put_in(*given, self.rows, first, used)
+        self.control[joining.SLOTS_USED] = end = channels.import_rows(*given, self.rows, first, used)
         self.control[joining.ROWS] += len(is_root)
         self.slots[used:end] = -1
         return first
