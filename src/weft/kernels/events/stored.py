@@ -1,4 +1,4 @@
-"""Events as operators keep them: fixed fields in one flat array, and values that conditions read in another."""
+"""Stored events of operators: fixed fields in one flat array, and values that conditions read in another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.kernels.signatures import Read
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Fields of an event. TRUTHS has a bit for each condition on one event that some operator asks about later.
+# Fields of an event. TRUTHS has a bit for each condition on one event that some operator tests later.
 POSITION, EVENT_START, EVENT_END, TRUTHS = range(4)
 EVENT = 4
 
@@ -25,7 +25,7 @@ def write_events(
     first: int,
     events: Int64s,
 ) -> None:
-    """Write events, given their places, with numbers from `first` on: nothing is known to be true of them."""
+    """Write events by place, numbered from `first` on, without truths."""
     for k in range(len(relevant)):
         i, at = np.uint64(relevant[k]), (first + k) * EVENT
         events[at + POSITION], events[at + EVENT_START], events[at + EVENT_END] = positions[i], starts[i], ends[i]
@@ -34,7 +34,7 @@ def write_events(
 
 @bare_kernel
 def slide_events(events: Int64s, values: Int64s, width: int, live: Mask, places: Int64s) -> int:
-    """Move marked events and their values down, and write where they are now; how many are left."""
+    """Move live events and their values to the front, and write their new numbers; return how many remain."""
     kept = 0
     for event in range(len(live)):
         if not live[event]:

@@ -44,7 +44,7 @@ class Columns:
 
 
 class EventStore:
-    """Flat arrays of events, whose numbers ascend as they come and change when events are released."""
+    """Flat arrays of events; numbers ascend in the order of arrival, and change when events are released."""
 
     def __init__(self, columns: Sequence[str], code: Code) -> None:
         self.columns = tuple(columns)
@@ -102,7 +102,7 @@ class EventStore:
         self.values = with_room(wider.ravel(), wider.size, 64 * self.width)
 
     def machine(self) -> Machine:
-        """Return what evaluates conditions on the events."""
+        """Return the machine that evaluates conditions on the events."""
         return Machine(
             self._code,
             self._stack,
@@ -163,7 +163,7 @@ class EventStore:
     # -- state ----------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Int64s]:
-        """The events as arrays; texts are apart."""
+        """Return the events as arrays, without texts."""
         return {
             "events": self.events[: self.event_count * stored.EVENT],
             "values": self.values[: self.event_count * self.width],
