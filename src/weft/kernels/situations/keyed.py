@@ -87,8 +87,8 @@ def _free_consumed(base: int, kept: int, control: Int64s, chains: Chains, rows: 
 
 
 @bare_kernel
-def row_ends(kept: int, step: int, control: Int64s, chains: Chains, rows: Rows, ends: Int64s) -> int:
-    """Write the end of each row of the open partition, and return the number of rows."""
+def find_rows(kept: int, step: int, control: Int64s, chains: Chains, rows: Rows, found: Int64s) -> int:
+    """Write the rows of the open partition, for which there must be space, and return how many there are."""
     count = 0
     window = control[WINDOW] if step > 0 else np.int64(0)
     for key in range(len(chains.windows)):
@@ -97,25 +97,19 @@ def row_ends(kept: int, step: int, control: Int64s, chains: Chains, rows: Rows, 
         for place in range(key * kept, (key + 1) * kept):
             row = chains.heads[place]
             while row >= 0:
-                ends[count] = rows.ends[row]
+                found[count] = row
                 count += 1
                 row = rows.next[row]
     return count
 
 
 @bare_kernel
-def drop_rows(kept: int, step: int, floor: int, control: Int64s, chains: Chains, rows: Rows) -> None:
-    """Free the rows of the open partition that end before the floor, and those without a predecessor then."""
+def free_used(kept: int, step: int, control: Int64s, chains: Chains, rows: Rows) -> None:
+    """Free the rows of the open partition that are marked as used, and those that have nothing before them then."""
     window = control[WINDOW] if step > 0 else np.int64(0)
     for key in range(len(chains.windows)):
-        if chains.windows[key] != window:
-            continue
-        for place in range(key * kept, (key + 1) * kept):
-            row = chains.heads[place]
-            while row >= 0:
-                rows.used[row] |= rows.ends[row] < floor
-                row = rows.next[row]
-        _free_consumed(key * kept, kept, control, chains, rows)
+        if chains.windows[key] == window:
+            _free_consumed(key * kept, kept, control, chains, rows)
 
 
 @device_no_refcount

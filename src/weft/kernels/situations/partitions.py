@@ -25,8 +25,6 @@ from weft.kernels.situations.participants import (
     END,
     ENTRIES_FREE,
     ENTRY_SIZE,
-    EVENT,
-    EVENT_END,
     FIRST_END,
     FIRST_PLACE,
     FREE_PART,
@@ -317,8 +315,8 @@ def oldest(m: Int64s) -> tuple[Number, Number]:
 
 
 @bare_kernel
-def entry_ends(m: Int64s, ends: Int64s) -> int:
-    """Write the end of the event of each entry while there is space, and return the number of entries."""
+def find_entries(m: Int64s, entries: Int64s) -> int:
+    """Write the entries of all partitions, for which there must be space, and return how many there are."""
     count = 0
     for key in range(m[KEY_COUNT]):
         part = m[m[KEYS] + key * KEYED + FIRST_PART]
@@ -326,8 +324,7 @@ def entry_ends(m: Int64s, ends: Int64s) -> int:
             for slot in range(m[COUNT]):
                 entry = m[part + PARTITION + slot * SIDE + OLDEST]
                 while entry != 0:
-                    if count < len(ends):
-                        ends[count] = m[entry + EVENT_END]
+                    entries[count] = entry
                     count += 1
                     entry = m[entry + LINK]
             part = m[part + LATER]
@@ -335,33 +332,7 @@ def entry_ends(m: Int64s, ends: Int64s) -> int:
 
 
 @bare_kernel
-def drop_entries(m: Int64s, floor: int) -> None:
-    """Remove the entries of events that end before the floor from all partitions."""
-    for key in range(m[KEY_COUNT]):
-        part = m[m[KEYS] + key * KEYED + FIRST_PART]
-        while part != 0:
-            for slot in range(m[COUNT]):
-                entry = m[part + PARTITION + slot * SIDE + OLDEST]
-                while entry != 0:
-                    after = m[entry + LINK]
-                    if m[entry + EVENT_END] < floor:
-                        remove_entry(m, entry)
-                    entry = after
-            part = m[part + LATER]
-
-
-@bare_kernel
-def renumber(m: Int64s, numbers: Int64s, marking: bool) -> None:
-    """Replace the numbers of the events of all entries; with `marking` only mark with 1 which are in use."""
-    for key in range(m[KEY_COUNT]):
-        part = m[m[KEYS] + key * KEYED + FIRST_PART]
-        while part != 0:
-            for slot in range(m[COUNT]):
-                entry = m[part + PARTITION + slot * SIDE + OLDEST]
-                while entry != 0:
-                    if marking:
-                        numbers[m[entry + EVENT]] = 1
-                    else:
-                        m[entry + EVENT] = numbers[m[entry + EVENT]]
-                    entry = m[entry + LINK]
-            part = m[part + LATER]
+def remove_entries(m: Int64s, entries: Int64s) -> None:
+    """Take events out of the slots of their partitions."""
+    for k in range(len(entries)):
+        remove_entry(m, entries[k])

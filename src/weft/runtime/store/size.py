@@ -9,12 +9,22 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from weft.runtime.data.events import Int64s
 from weft.tree import Node
 
 # What a program is made of, and code: it does not grow with events.
 _NOT_STATE = (Node, type, FunctionType, MethodType, ModuleType)
+
+
+def older_half(times: Int64s, bytes_of_each: int, limit: int) -> npt.NDArray[np.bool_]:
+    """Mark the older half of items that are evicted at a memory limit; none if all take at most half of it."""
+    if 2 * len(times) * bytes_of_each <= limit:
+        return np.zeros(len(times), bool)
+    evicted: npt.NDArray[np.bool_] = times <= int(np.median(times))
+    return evicted
 
 
 def bytes_of(*things: Any, without: tuple[type, ...] = ()) -> int:

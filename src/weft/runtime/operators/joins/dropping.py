@@ -11,8 +11,10 @@ import numpy as np
 from weft.kernels.events.stored import EVENT
 from weft.kernels.joins import buckets, occurrences
 from weft.plan.dropping import keeps_beginnings, losable_nodes
+from weft.runtime.operators.joins.operators import NOTHING
 from weft.runtime.operators.joins.sweep import Floor, sweep_graph
 from weft.runtime.operators.operator import named
+from weft.runtime.store.size import older_half
 
 if TYPE_CHECKING:
     from weft.runtime.operators.joins.operator import JoinOperator
@@ -29,9 +31,11 @@ def drop_oldest(run: JoinOperator, limit: int, names: Collection[str]) -> Counte
     waiting = [op.waiting_since() for op in own]
     rows = max(row_store.row_count, 1)
     each = buckets.ENTRY + occurrences.ROW + len(row_store.slots) // rows + EVENT + row_store.width
-    if 2 * sum(map(len, waiting)) * each * row_store.rows.itemsize <= limit:
+    times = np.concatenate([NOTHING, *waiting])
+    evicted = times[older_half(times, each * row_store.rows.itemsize, limit)]
+    if not len(evicted):
         return Counter()
-    floor = int(np.median(np.concatenate(waiting))) + 1
+    floor = int(evicted.max()) + 1
     sweep_graph(run, Floor(floor, frozenset(op.number for op in own)))
     dropped: Counter[str] = Counter()
     for op, since in zip(own, waiting, strict=True):

@@ -14,6 +14,7 @@ from weft.runtime.classify.texts import TextTable
 from weft.runtime.data.events import Int64s
 from weft.runtime.machine.values import Tagged, only_used, tag
 from weft.runtime.operators.rules.layout import Layout
+from weft.runtime.store.size import older_half
 
 LEAST_EVENTS = 16  # least capacity of a type
 
@@ -113,9 +114,11 @@ class Memory:
         places = {type_: self.table[type_, [t.BASE, t.HELD]].tolist() for type_ in types}
         times = {type_: self.times[begin : begin + held] for type_, (begin, held) in places.items()}
         words = len(t.Store._fields[4:7]) + self.width + self.mark_words
-        if not times or 2 * sum(map(len, times.values())) * words * self.times.itemsize <= limit:
+        known = np.concatenate([np.empty(0, np.int64), *times.values()])
+        evicted = known[older_half(known, words * self.times.itemsize, limit)]
+        if not len(evicted):
             return {}
-        floor = int(np.median(np.concatenate(list(times.values())))) + 1
+        floor = int(evicted.max()) + 1
         gone = np.zeros(len(self.table), np.int64)
         for type_, own in times.items():
             gone[type_] = np.searchsorted(own, floor)

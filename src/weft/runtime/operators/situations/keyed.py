@@ -25,6 +25,7 @@ from weft.runtime.operators.fields import Fields
 from weft.runtime.operators.situations.members import Members
 from weft.runtime.operators.situations.report import fields_of_sets
 from weft.runtime.store.pages import Array, Pages, pages_below, pages_under
+from weft.runtime.store.size import older_half
 
 SETS = 1 << 14  # in one piece of output
 LEAST_ROWS = 1 << 12
@@ -54,6 +55,7 @@ class KeyedRun:
         self._sequence = sequence
         self._names = tuple((name,) for name in query.situation.variables)
         self._width = len(sequence.guards)
+        self._where = self._width - 1, sequence.step
         self._sizes = (1, 1, self._width)  # words of a set in each output array
         self._classifier = Classifier([sequence.guards], predicates)
         self._slot_of_letter = np.empty(0, np.int8)
@@ -99,10 +101,9 @@ class KeyedRun:
         self._control[kernel.EVENT] = 0
         starts, ends = writable(batch.starts), writable(batch.ends)
         events = kernel.Events(slots, keys, starts, ends, writable(numbers))
-        chains = kernel.Chains(self._heads, self._least, self._windows)
         while True:
             status = kernel.advance_sequences(
-                events, self._query, self._control, chains, self._rows, self._search, self._out, counting
+                events, self._query, self._control, self._chains, self._rows, self._search, self._out, counting
             )
             found, self._control[kernel.FOUND] = int(self._control[kernel.FOUND]), 0
             if found:
@@ -135,6 +136,10 @@ class KeyedRun:
         first = self._members.add(batch, chosen)
         numbers[chosen] = np.arange(first, first + len(chosen))
         return numbers
+
+    @property
+    def _chains(self) -> kernel.Chains:
+        return kernel.Chains(self._heads, self._least, self._windows)
 
     def _grow_keys(self, keys: int) -> None:
         have = len(self._windows)
@@ -191,13 +196,14 @@ class KeyedRun:
 
     def oldest(self) -> int | None:
         """Return the first position of an event in the open partition, or None."""
-        rows = self._heads.reshape(-1, self._width - 1)[self._live_keys()].ravel()
-        found: list[int] = []
-        while len(rows := rows[rows >= 0]):
-            numbers = self._rows.positions[rows]
-            found.append(int((self._members.places(numbers) if self._fields else numbers).min()))
-            rows = self._rows.next[rows]
-        return min(found, default=None)
+        numbers = self._rows.positions[self._live_rows()]
+        positions = self._members.places(numbers) if self._fields else numbers
+        return int(positions.min()) if len(positions) else None
+
+    def _live_rows(self) -> Int64s:
+        """Return the rows of the open partition."""
+        rows = np.empty(int(self._control[kernel.TOP]), np.int64)
+        return rows[: kernel.find_rows(*self._where, self._control, self._chains, self._rows, rows)]
 
     def live_slots(self, capacity: int) -> npt.NDArray[np.bool_]:
         """See `KeyUser`."""
@@ -210,18 +216,15 @@ class KeyedRun:
 
     def drop_oldest(self, limit: int) -> int:
         """Evict the older half of the rows if they take more than half of `limit` bytes; return how many."""
-        chains = kernel.Chains(self._heads, self._least, self._windows)
-        where = self._width - 1, self._sequence.step
-        ends = np.empty(int(self._control[kernel.TOP]), np.int64)
-        ends = ends[: kernel.row_ends(*where, self._control, chains, self._rows, ends)]
+        rows = self._live_rows()
         each = sum(column.itemsize for column in self._rows) + self._members.bytes_of_each
-        if 2 * len(ends) * each <= limit:
-            return 0
-        floor = int(np.median(ends)) + 1
-        kernel.drop_rows(*where, floor, self._control, chains, self._rows)
-        self._sweep_members_at = 0
-        self._sweep()
-        return int((ends < floor).sum())
+        dropped = rows[older_half(self._rows.ends[rows], each, limit)]
+        if len(dropped):
+            self._rows.used[dropped] = 1
+            kernel.free_used(*self._where, self._control, self._chains, self._rows)
+            self._sweep_members_at = 0
+            self._sweep()
+        return len(dropped)
 
     def _sweep(self) -> None:
         """Release events without rows when there are many."""

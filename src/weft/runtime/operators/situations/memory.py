@@ -143,25 +143,10 @@ class Memory:
         end, place = partitions.oldest(self.m)
         return int(end), int(place)
 
-    def entry_ends(self) -> Int64s:
-        """Return the ends of the events in partitions, one for each partition and slot."""
-        ends = np.empty(int(partitions.entry_ends(self.m, np.empty(0, np.int64))), np.int64)
-        partitions.entry_ends(self.m, ends)
-        return ends
-
-    def drop_entries(self, floor: int) -> None:
-        """Remove events that end before the floor from all partitions."""
-        partitions.drop_entries(self.m, floor)
-
-    def events_in_use(self, count: int) -> Int64s:
-        """Return 1 for each event that is in a partition, else 0."""
-        used = np.zeros(count, np.int64)
-        partitions.renumber(self.m, used, True)
-        return used
-
-    def renumber(self, numbers: Int64s) -> None:
-        """Replace the numbers of events."""
-        partitions.renumber(self.m, numbers, False)
+    def entries(self) -> Int64s:
+        """Return where the entries of events in partitions are, one for each partition and slot."""
+        found = np.empty(int(self.m[p.TOP]) // int(self.m[p.ENTRY_SIZE]), np.int64)
+        return found[: partitions.find_entries(self.m, found)]
 
     # -- state ----------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from weft.runtime.operators.situations.memory import Memory
 from weft.runtime.operators.situations.residual import SetFilter
 from weft.runtime.operators.situations.tables import SituationTables
 from weft.runtime.store.pages import Pages
+from weft.runtime.store.size import older_half
 
 NUMBERS = 1 << 16  # in one piece of output
 LEAST_EVENTS = 1 << 12
@@ -253,24 +254,24 @@ class Stage:
 
     def drop_oldest(self, limit: int) -> int:
         """Evict the older half of the events if partitions take more than half of `limit` bytes; return how many."""
-        ends = self.memory.entry_ends()
-        each = int(self.memory.m[participants.ENTRY_SIZE]) * ends.itemsize + self.members.bytes_of_each
-        if 2 * len(ends) * each <= limit:
-            return 0
-        floor = int(np.median(ends)) + 1
-        self.memory.drop_entries(floor)
-        self._sweep_at = 0
-        self._sweep()
-        return int((ends < floor).sum())
+        entries = self.memory.entries()
+        each = int(self.memory.m[participants.ENTRY_SIZE]) * entries.itemsize + self.members.bytes_of_each
+        dropped = entries[older_half(self.memory.m[entries + participants.EVENT_END], each, limit)]
+        if len(dropped):
+            partitions.remove_entries(self.memory.m, dropped)
+            self._sweep_at = 0
+            self._sweep()
+        return len(dropped)
 
     def _sweep(self) -> None:
         """Release events that are in no partition when there are many."""
         if len(self.members) > self._sweep_at:
-            live = self.memory.events_in_use(len(self.members)) > 0
+            events, live = self.memory.entries() + participants.EVENT, np.zeros(len(self.members), bool)
+            live[self.memory.m[events]] = True
             known = self._key_members >= 0
             live[self._key_members[known]] = True
             numbers = self.members.keep(live)
-            self.memory.renumber(numbers)
+            self.memory.m[events] = numbers[self.memory.m[events]]
             self._key_members[known] = numbers[self._key_members[known]]
             self._sweep_at = max(LEAST_EVENTS, 2 * len(self.members))
 
