@@ -18,7 +18,11 @@ ABOVE = {
     "../SECURITY.md": "security.md",
 }
 NAMED_BY_FILE = re.compile(r"\[((?:\.\./|docs/)?\w+\.md)\]\(([^)#]+\.md)")
-STYLE = ".md-grid { max-width: 78rem }"  # room for wide tables
+# Room for wide tables.
+STYLE = """.md-grid { max-width: 78rem }
+.md-typeset table:not([class]) :is(th, td) { min-width: 0; padding: 0.6em 0.75em }
+"""
+BETWEEN_EXAMPLES = re.compile(r"^( {4}.*\n)\n(?= {4})", re.MULTILINE)  # terminals join lines without it
 MADE = {"cli.md": "Command line", "api.md": "Python"}  # pages that are made from the code
 
 
@@ -87,13 +91,16 @@ def command_line() -> str:
     parts = ["# Command line\n", "`weft COMMAND --help` shows the same in a terminal.\n"]
     for name, command in ((name, Commands()[name]) for name in PLACES):
         usage = " ".join(command.collect_usage_pieces(command.context_class(command, info_name=name)))
-        parts += [f"## weft {name}\n", f"```text\nweft {name} {usage}\n```\n", inspect.cleandoc(command.help or ""), ""]
+        parts += [f"## weft {name}\n", f"```text\nweft {name} {usage}\n```\n"]
+        parts += [BETWEEN_EXAMPLES.sub(r"\1", inspect.cleandoc(command.help or "")), ""]
         parts += ["| argument | meaning |", "|---|---|"]
         for parameter in command.params:
             names = ", ".join(f"`{one}`" for one in (*parameter.opts, *parameter.secondary_opts))
             if parameter.param_type_name == "argument":
                 names = f"`{parameter.metavar or parameter.name.upper()}`"
             text = " ".join((getattr(parameter, "help", None) or "").split()).replace("|", "\\|")
+            if isinstance(parameter.default, str | int | float) and not isinstance(parameter.default, bool):
+                text += f" Default: `{parameter.default}`."
             parts.append(f"| {names} | {text} |")
         parts.append("")
     return "\n".join(parts)

@@ -32,7 +32,7 @@ def explain(
     texts: options.ProgramTexts,
     optimising: options.Optimising,
     shown: Explaining,
-    stage: Annotated[Stage, typer.Option(help="How far on its way to show the program.")] = "plan",
+    stage: Annotated[Stage, typer.Option(help="The stage of the program to show.")] = "plan",
     output_format: Annotated[Format, typer.Option("--format", "-f", help="`dot` is for Graphviz.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:

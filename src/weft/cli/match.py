@@ -51,7 +51,7 @@ Events = Annotated[
 Out = Annotated[
     str | None,
     typer.Option(
-        "--out", "-o", "--sink", metavar="FILE", help="Where matches go: a file or a URI; `-` is stdout, as without it."
+        "--out", "-o", "--sink", metavar="FILE", help="Where matches go: a file or a URI; `-`, the default, is stdout."
     ),
 ]
 EngineName = Annotated[
@@ -61,7 +61,7 @@ EngineName = Annotated[
 Format = Annotated[OutputFormat | None, typer.Option("--format", "-f", help="By the ending of --out, else jsonl.")]
 Count = Annotated[bool, typer.Option("--count", help="Only count: one JSON object per query.")]
 Rejects = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write events that cannot be read here, with the reason.")
+    str | None, typer.Option(metavar="FILE", help="A file for events that cannot be read, with the reason.")
 ]
 AllowSinks = Annotated[
     bool, typer.Option("--allow-sinks", help="Let programs write outside their folders, and call functions.")

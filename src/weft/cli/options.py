@@ -58,7 +58,7 @@ Order = Annotated[
 ]
 Key = Annotated[
     list[str] | None,
-    typer.Option("--key", metavar="NAME", help="Make ids of this attribute, not of positions; repeatable."),
+    typer.Option("--key", metavar="NAME", help="An attribute that identifies events in ids of matches; repeatable."),
 ]
 TimeUnit = Annotated[str, typer.Option(metavar="UNIT", help="One tick of event time: ns, us, ms, s, min, h or d.")]
 Strategy = Annotated[
@@ -114,7 +114,10 @@ IdleAfter = Annotated[
 Lanes = Annotated[
     Any,  # LaneCount, which the command line's library has no kind for
     typer.Option(
-        "--lanes", parser=lane_count, metavar="N", help="Into how many shares work is split; `auto`: as rates ask for."
+        "--lanes",
+        parser=lane_count,
+        metavar="N",
+        help="How many lanes share the work; `auto`: as many as the rates ask for.",
     ),
 ]
 Nodes = Annotated[
@@ -128,7 +131,10 @@ Stats = Annotated[bool, typer.Option("--stats", help="Print counters and through
 ShowProgress = Annotated[bool, typer.Option("--progress/--no-progress", help="Show progress on a terminal's stderr.")]
 Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Rewrite queries into their cheapest form.")]
 StatisticsFile = Annotated[
-    str | None, typer.Option("--statistics", metavar="FILE", help="Rates and selectivities, as `weft measure` writes.")
+    str | None,
+    typer.Option(
+        "--statistics", metavar="FILE", help="A file of rates and selectivities, as `weft measure` writes it."
+    ),
 ]
 Budgets = Annotated[
     list[str] | None,

@@ -63,7 +63,7 @@ def tune(
     write: Annotated[bool, typer.Option("--write", help="Write the split that is chosen into the program.")] = False,
     time_unit: options.TimeUnit = "ms",
     functions: options.Functions = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Try all splits of a sequence on simulated events, and choose one.
 

@@ -24,7 +24,7 @@ def why(
     time: options.Time = "ts",
     type_: options.Type = "type",
     order: options.Order = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Explain why some events are a match, or what exactly prevents it.
 

@@ -17,7 +17,7 @@ Delay = Annotated[
 ]
 Until = Annotated[
     Literal["stopped", "read", "complete"],
-    typer.Option(help="Until stopped, or until the files there are read; `complete` then ends the stream too."),
+    typer.Option(help="When to end: when stopped, or when all files are read; `complete` ends the stream then, too."),
 ]
 Sources = Annotated[
     list[str],
@@ -58,7 +58,7 @@ BytesPerTrigger = Annotated[
     int, typer.Option(min=1, metavar="N", help="Maximum bytes of files at once; one file is always read.")
 ]
 Settle = Annotated[
-    float, typer.Option(min=0, metavar="SECONDS", help="Read a file when it has not changed for so long.")
+    float, typer.Option(min=0, metavar="SECONDS", help="Read a file when it has not changed for so many seconds.")
 ]
 MaxAhead = Annotated[
     float,
@@ -77,7 +77,7 @@ Partitions = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Tasks of Spark's that lanes share; it stays so. Leaves room for more lanes later; else as many as lanes.",
+        help="How many Spark tasks the lanes share from the first start on: room for more lanes later.",
     ),
 ]
 Format = Annotated[Literal["jsonl", "parquet"], typer.Option("--format", "-f", help="How matches are written.")]
@@ -93,7 +93,8 @@ Listen = Annotated[
     str | None, typer.Option(metavar="PORT", help="Serve /metrics and /health on PORT of this machine, or HOST:PORT.")
 ]
 LogFormatOption = Annotated[
-    LogFormat | None, typer.Option("--log-format", help="Write a line for each trigger to standard error, as this.")
+    LogFormat | None,
+    typer.Option("--log-format", help="Write a line for each trigger to standard error, in this format."),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only say which queries would keep the state that the checkpoint has.")

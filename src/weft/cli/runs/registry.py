@@ -14,8 +14,8 @@ from weft.errors import UsageError
 from weft.running import registry
 from weft.runtime.watching.left_out import WAYS, by_query
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What `weft run --name` called it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name, as given to `weft run --name`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def list_runs(as_json: AsJson = False) -> None:

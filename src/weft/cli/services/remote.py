@@ -72,9 +72,11 @@ def publish(
 def subscribe(
     query: Annotated[str, typer.Argument(metavar="NAME", help="A query, a type of events, or `*`.")] = "*",
     source: From = DEFAULT,
-    where: Annotated[str | None, typer.Option(metavar="CONDITION", help="On fields: area = 'hall'.")] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="CONDITION", help="A condition on fields: area = 'hall'.")
+    ] = None,
     after: Annotated[str | None, typer.Option(metavar="ID", help="Begin after this match; empty: with all.")] = None,
-    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many matches.")] = None,
     token_file: TokenFile = None,
     certificates: Certificates = None,
 ) -> None:

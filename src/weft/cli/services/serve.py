@@ -43,7 +43,8 @@ class Listening:
         Path | None, typer.Option("--certificate-key", "--tls-key", metavar="FILE", help="The certificate's key (PEM).")
     ] = None
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME:PORT", help="A name by which it may be called; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME:PORT", help="A further host name that requests may use; repeatable."),
     ] = None
     origin: Annotated[
         list[str] | None, typer.Option(metavar="URL", help="A site whose pages may use it; repeatable.")
@@ -67,7 +68,9 @@ class Keeping:
         Path | None,
         typer.Option(metavar="DIR", help="Keep queries and partial matches here, so that a kill loses none."),
     ] = None
-    sync: Annotated[Sync, typer.Option(help="When the journal is on the disk, for the machine's sake.")] = "second"
+    sync: Annotated[Sync, typer.Option(help="When the journal is forced to the disk, in case the machine fails.")] = (
+        "second"
+    )
     log: Annotated[int, typer.Option(min=1, metavar="N", help="Matches after which subscribers can resume.")] = 100_000
     queue: Annotated[int, typer.Option(min=1, metavar="MIB", help="MiB of publications that may wait.")] = 64
     body: Annotated[int, typer.Option(min=1, metavar="MIB", help="MiB of the body of a request.")] = 64
