@@ -238,7 +238,9 @@ def test_a_run_on_spark_is_told_like_one_here(bench: Workbench, tmp_path: Path) 
     with pytest.raises(UsageError, match="folders of its sources"):
         bench.push("night", ROWS)
     assert bench.funnels("night") == {"fire": [("t1", 2), ("h1", 2), ("match", 2)]}
-    (told,) = bench.cluster().executors
+    cluster = bench.cluster()
+    assert 0 < cluster.memory_free <= cluster.memory
+    (told,) = cluster.executors
     assert (told.run, told.id, told.cores, told.memory_used, told.failed_tasks) == ("night", "driver", 2, 3, 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from weft.running.registry import Entry
@@ -56,9 +57,19 @@ def _executor(run: str, told: Mapping[str, Any]) -> Executor:
 
 
 def _memory() -> tuple[int, int]:
-    """Return the total and the free memory in bytes, or zeros where unknown."""
+    """Return the total memory and what processes can still get of it, in bytes, or zeros where unknown."""
     try:
         page = os.sysconf("SC_PAGE_SIZE")
-        return page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
+        total, unused = page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return 0, 0
+    return total, _available() or unused
+
+
+def _available() -> int:
+    """Return the unused memory and what the system's cache of files would give up, where Linux says so; else 0."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
