@@ -6,7 +6,7 @@ queries read become derived events (`derived.py`); in the layer that reads them,
 up to the watermarks of all feeders and numbers them by *places*, which operators use like positions.
 
 `adapting.py` measures rates; when a comparison that the optimiser relied on no longer holds, automata, situations and
-rules continue in another form with the same state, and composite queries are replaced by new ones that run beside them
+rules continue in another form with the same state, and composite queries are replaced by new ones that run in parallel
 for a while (`Matcher.retire`). Each lane does so independently (`changing.py`). `layer_state.py` describes the running
 structure as plain data, from which `Matcher.rebuilt` restores it.
 """

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from weft.plan.forms.replanning import Exchange, Replanning
 
 FIRST_LOOK = 1 << 18  # events before rates are measured for the first time; later each time after twice as many
-FEW = 1 << 6  # queries; of more the first look is later, by as much as it takes longer
+FEW = 1 << 6  # queries; with more, the first measurement is later in proportion to its cost
 ENOUGH = 1 << 13  # events that rates are measured in
-AT_ONCE = 1 << 12  # events of a batch that are measured at most
+AT_ONCE = 1 << 12  # most events of a batch that are measured
 NEVER = 1 << 62
 LOG = logging.getLogger("weft")
 
@@ -35,43 +35,43 @@ class Replanner(Protocol):
 
     @property
     def written(self) -> Mapping[int, AnyQuery]:
-        """The queries that are judged, by number."""
+        """The queries that are judged, by number, as written."""
 
     @property
     def program(self) -> Program:
-        """The same as a program."""
+        """The same queries as a program."""
 
     def watch(self, program: Program, numbers: Sequence[int], others: Iterable[AnyQuery], against: str | None) -> bool:
         """Judge queries of a program, and return whether any of them can change."""
 
     def add_readers(self, types: Collection[str]) -> None:
-        """Note that others see events of these types from now on."""
+        """Record that others read events of these types from now on."""
 
     def drop(self, numbers: Collection[int]) -> None:
-        """Judge these queries no more."""
+        """Stop judging these queries."""
 
     def judge(self, running: Mapping[int, AnyQuery], found: Statistics) -> Replanning | None:
-        """Return what changes, if anything does."""
+        """Return the changes to make, if any."""
 
     def renumber(self, numbers: Mapping[int, int]) -> None:
-        """Note the numbers of queries that were exchanged."""
+        """Record the new numbers of exchanged queries."""
 
     def saved(self) -> Plain:
-        """What another one needs to go on."""
+        """Return the state to continue from."""
 
     def resume(self, saved: Plain) -> None:
-        """Go on from what another one has saved."""
+        """Continue from saved state."""
 
 
 class RetiringPlan(NamedTuple):
-    """Old forms, by number, and the time after which they are gone."""
+    """Old forms, by number, and the time after which they are removed."""
 
     numbers: frozenset[int]
     time: int
 
 
 class Adapting:
-    """Watch the events of a matcher, and change the form of its queries, which are identified by number.
+    """Measures the events of a matcher, and changes the form of its queries, which are identified by number.
 
     For queries that cannot change a cheaper form is only counted and reported.
     """
@@ -90,12 +90,12 @@ class Adapting:
 
     @property
     def is_changing(self) -> bool:
-        """Whether two forms of a query run now."""
+        """Whether two forms of a query are running."""
         return self._leaving is not None
 
     @property
     def counters(self) -> dict[str, int]:
-        """How often forms changed, and how often they could not; nothing where that never happened."""
+        """Numbers of changes, and of changes that were not possible, if any."""
         counted = {"changes": self.changes, "changes_refused": self.refused}
         return {name: count for name, count in counted.items() if count}
 
@@ -106,8 +106,7 @@ class Adapting:
         others: Collection[AnyQuery] = (),
         against: str | None = None,
     ) -> None:
-        """Watch queries of a program, as written, which run under these numbers; the rest of the program runs beside
-        them.
+        """Watch queries of a program, as written, which run under these numbers together with the rest of the program.
 
         With a reason `against` it, none of them changes: a cheaper form is only counted and reported.
         """
@@ -116,15 +115,15 @@ class Adapting:
             self._measure = None
 
     def add_readers(self, types: Collection[str]) -> None:
-        """Others see events of these types from now on: those who define them stay in their place."""
+        """Record that others read events of these types, so that the queries that define them stay unchanged."""
         self._replanner.add_readers(types)
 
     def stop(self) -> None:
-        """Keep the forms that run now."""
+        """Keep the current forms."""
         self._next_look = NEVER
 
     def saved(self) -> Plain:
-        """What another one needs to go on, besides what it watches, as plain data."""
+        """Return the state to continue from, besides the watched queries, as plain data."""
         leaving = None if self._leaving is None else [sorted(self._leaving.numbers), self._leaving.time]
         return {
             "seen": self._seen,
@@ -138,7 +137,7 @@ class Adapting:
         }
 
     def resume(self, saved: Plain) -> None:
-        """Go on from what another one has saved."""
+        """Continue from saved state."""
         self._seen, self._next_look = saved["seen"], saved["next_look"]
         self.changes, self.refused = saved["changes"], saved["refused"]
         leaving = saved["leaving"]
@@ -151,7 +150,7 @@ class Adapting:
             self._measure.resume(counts)
 
     def drop(self, numbers: Collection[int]) -> set[int]:
-        """Watch these queries no more; the numbers of their old forms that are still there."""
+        """Stop watching these queries, and return the numbers of their old forms that still run."""
         before = {self._before[number] for number in numbers if number in self._before}
         self._replanner.drop(numbers)
         self._measure, self._measured = None, 0
@@ -162,15 +161,15 @@ class Adapting:
         return before & gone
 
     def renumbered(self, number: int) -> int:
-        """The number of the form of a query that runs now."""
+        """Return the number of the current form of a query."""
         return next((new for new, old in self._before.items() if old == number), number)
 
     def pass_by(self, events: int) -> None:
-        """So many events came that are not looked at."""
+        """Record that events arrived that are not measured."""
         self._seen += events
 
     def look(self, batch: EventBatch) -> None:
-        """Take note of events that come now, before the matcher sees them."""
+        """Measure the next events, before the matcher processes them."""
         self._seen += len(batch)
         if self._leaving is not None:
             if self._matcher.last is not None and self._matcher.last > self._leaving.time:
@@ -189,7 +188,7 @@ class Adapting:
                 self._measured, self._next_look = 0, 2 * self._seen
 
     def _change(self, change: Replanning) -> None:
-        """Let queries go on in other forms."""
+        """Continue queries in other forms."""
         for number, reasons in change.refused.items():
             for reason in reasons:
                 self._refuse(number, reason)

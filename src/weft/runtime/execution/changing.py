@@ -1,4 +1,4 @@
-"""Lanes whose queries change their form while they run: each on its own, by the rates of its events."""
+"""Adaptation in lanes: each lane changes the form of its queries independently, by the rates of its events."""
 
 from __future__ import annotations
 

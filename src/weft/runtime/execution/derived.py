@@ -1,4 +1,4 @@
-"""Matches as events: what the queries of a program define for each other, with columns made of their fields."""
+"""Derived events: matches of queries as events for other queries of the program, with their fields as columns."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ AMONG, AFTER = 0, 1  # the events of the input that end at one time
 
 
 class Derived(NamedTuple):
-    """Events that are not, or not all, of the input.
+    """Events that are not, or not all, from the input.
 
-    `lists` are the input positions that each is made of. `ranks` put those of equal ends into order: as lists of
-    numbers, of which a shorter one comes first; those that are equal go by `ids`, the two halves of the match's id.
+    `lists` are the input positions that each consists of. `ranks` order events with equal ends: they compare as lists
+    of
+    numbers, where a prefix comes first; equal ones are ordered by `ids`, the two halves of the match's id.
     """
 
     batch: EventBatch
@@ -35,14 +36,14 @@ class Derived(NamedTuple):
     ids: UInt64s
 
     def take(self, rows: Int64s) -> Derived:
-        """Some of the events, in this order."""
+        """Return some of the events, in this order."""
         return Derived(
             blocks.take(self.batch, rows), self.lists.take(rows), self.ranks.take(rows), self.ids.take(rows, axis=1)
         )
 
     @property
     def spans(self) -> tuple[Int64s, Int64s]:
-        """The first and the last position that each is made of; its times, if it is made of none."""
+        """The first and the last position that each consists of, or its times if there is none."""
         empty = np.diff(self.lists.offsets) == 0
         starts, ends = np.asarray(self.batch.starts), np.asarray(self.batch.ends)
         return np.where(empty, starts, self.lists.firsts), np.where(empty, ends, self.lists.lasts)
@@ -57,10 +58,11 @@ def given(batch: EventBatch) -> Derived:
 
 
 def derived(found: MatchBatch, query: Definer, slots: Lists | None, *, all_fields: bool = False) -> Derived:
-    """The matches of a query as events.
+    """Convert the matches of a query to events.
 
-    They come after all of the input that end when they do; with `slots`, among them, as situations see each other's
-    (those of equal times and positions by what is in their slots). With `all_fields`, `SELECT *` shows what they have.
+    They come after all input events that end at the same time; with `slots`, among them, as situations read each
+    other's
+    matches (equal times and positions are ordered by slots). With `all_fields`, they have all fields of `SELECT *`.
     """
     count = len(found)
     lists = Lists(found.offsets, found.positions)
@@ -86,7 +88,7 @@ def _single(count: int, value: int) -> Lists:
 
 
 def slots_of(found: MatchBatch) -> Lists:
-    """Of situations: the place in each slot and the slot, in the order of slots; of absences what tells them apart."""
+    """Return the place in each slot and the slot of situations, in slot order; for absences what distinguishes them."""
     if found.lasts is not None:
         return single_lists(found.lasts)
     rows = np.repeat(np.arange(len(found)), np.diff(found.offsets))
@@ -96,7 +98,7 @@ def slots_of(found: MatchBatch) -> Lists:
 
 
 def column_of_field(values: pa.Array) -> Column:
-    """A field of matches as an attribute of events; a list is no value."""
+    """Convert a field of matches to an attribute of events; lists are missing."""
     kind = values.type
     if pa.types.is_union(kind):
         parts = [column_of_field(_of_child(values, child)) for child in range(kind.num_fields)]
@@ -115,13 +117,13 @@ def column_of_field(values: pa.Array) -> Column:
 
 
 def _either(arrays: Sequence[pa.Array | None]) -> pa.Array | None:
-    """Arrays of which at most one has a value in each row, as one."""
+    """Merge arrays of which at most one has a value in each row."""
     present = [array for array in arrays if array is not None]
     return pc.coalesce(*present) if present else None
 
 
 def _of_child(values: pa.Array, child: int) -> pa.Array:
-    """The values of one kind of a union, null where the value is of another."""
+    """Return the values of one kind of a union, null for other kinds."""
     own = np.asarray(values.type_codes) == values.type.type_codes[child]
     rows = pa.array(np.arange(len(values)), mask=~own)
     return values.field(child).take(rows)

@@ -32,7 +32,7 @@ def layer_to_plain_state(layer: LayerExecution) -> Plain:
 def layer_from_plain_state(
     plain: Plain, names: Mapping[str, str], predicates: Predicates, lane: Lane | None = None
 ) -> LayerExecution:
-    """The layer, without its state; its queries get other names, by `names`, and work for the lane."""
+    """Create the layer without its state; its queries get new names by `names`, for the lane."""
     since, position = plain["beginning"]
     node = _named(layer_from_plain(plain["layer"]), names)
     run = LayerExecution(node, since, position, predicates, lane, plain["number"])
@@ -68,5 +68,5 @@ def _named(layer: Layer, names: Mapping[str, str]) -> Layer:
 
 
 def with_name(query: AnyQuery, names: Mapping[str, str]) -> AnyQuery:
-    """A query with its new name, if it gets one. Rules keep theirs: it is the type that they define."""
+    """Rename a query if it has a new name. Rules keep theirs, which is the type that they define."""
     return query if query.is_rule or query.name not in names else replace(query, name=names[query.name])

@@ -1,4 +1,4 @@
-"""The matcher: batches of events in, matches out. The same on every engine."""
+"""The matcher: batches of events in, matches out, on every engine."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _IDENTITIES = "identities/"
 
 
 class Matcher:
-    """All queries of a plan over one stream of events: layer by layer, as the plan has them.
+    """All queries of a plan over one stream of events, layer by layer.
 
-    Of a lane: its queries, over the events that it is given, with the matches that it is to tell.
+    The matcher of a lane executes its queries over its events, and emits the matches that it owns.
     """
 
     @deep
@@ -47,11 +47,11 @@ class Matcher:
         self.lane = lane
         self.layers: list[LayerExecution] = []
         self._predicates = Predicates()  # of the input
-        self._layer_of: dict[int, LayerExecution] = {}  # by number of a query that is told there
+        self._layer_of: dict[int, LayerExecution] = {}  # by number of a query that is emitted there
         self._events = 0
         self._last: int | None = None  # the end of the last event
         self._position = -1  # its position
-        self._ended: Counter[str] = Counter()  # what was counted by what is gone
+        self._ended: Counter[str] = Counter()  # counters of removed operators
         self._paging = Paging()
         self._texts: dict[int, tuple[AnyQuery, str]] = {}
         self._made = 0  # layers so far
@@ -60,13 +60,13 @@ class Matcher:
         self._add(self.plan.layers)
 
     def identify_by(self, key: tuple[str, ...]) -> None:
-        """Identify events by these attributes, not by those that queries mention: before the first event, or again."""
+        """Identify events by these attributes instead of those in queries; call it before the first event, or again."""
         self._key = key
         self._identities.identify_by(key)
         self._note_attributes()
 
     def _note_attributes(self) -> None:
-        """Queries have come: by what the events of their matches are identified."""
+        """Update the attributes that identify the events of matches, after queries were added."""
         queries = [query for layer in self.layers for query in layer.running]
         for query, names in zip(queries, mentioned_below(queries), strict=True):
             alike = tuple(sorted({*names, *self._key}))
@@ -74,28 +74,28 @@ class Matcher:
         self._identities.want(self._attributes.values())
 
     def _identified(self, found: Iterable[MatchBatch]) -> Iterator[MatchBatch]:
-        """Matches of the input with their ids."""
+        """Add ids to matches of the input."""
         return (identified(batch, self._identities.of, self._attributes) for batch in found)
 
     def _derived(self, found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
-        """Matches of a layer with their ids."""
+        """Add ids to matches of a layer."""
         return identified(found, self._identities.of, self._attributes, tells_ends=tells_ends)
 
     @property
     def operators(self) -> Iterator[Operator]:
-        """What runs, layer by layer."""
+        """The operators, layer by layer."""
         return (operator for layer in self.layers for operator in layer.operators.values())
 
     @deep
     def extend(self, plan: Plan) -> None:
-        """Add queries, which see the events from now on, and what those define that are here, by number."""
+        """Add queries, by number, which read the events from now on, and derived events of existing queries."""
         layers = list(plan.layers)
         for place, layer in enumerate(layers):
             for running in sorted(self.layers, key=lambda other: other.lacks(layer)):
                 begin = running.next_place(layer, self._position, self._last)
                 if begin is not None:
                     layers[place] = running.extended(layers[place], begin)
-                    self._layer_of |= dict.fromkeys(running.told, running)
+                    self._layer_of |= dict.fromkeys(running.emitted_numbers, running)
         self._add(layer for layer in layers if layer.operators)
 
     def _add(self, layers: Iterable[Layer]) -> None:
@@ -107,7 +107,7 @@ class Matcher:
         self._made = layer.number + 1
         layer.identify = self._derived
         self.layers.append(layer)
-        self._layer_of |= dict.fromkeys(layer.told, layer)
+        self._layer_of |= dict.fromkeys(layer.emitted_numbers, layer)
         for number in layer.feeders:
             if number in self._layer_of:
                 self._layer_of[number].link(number, layer)
@@ -116,8 +116,8 @@ class Matcher:
         """Remove queries with the state that they do not share."""
         for layer in self.layers:
             layer.remove(numbers)
-        gone = [layer for layer in self.layers if not layer.told]
-        self.layers = [layer for layer in self.layers if layer.told]
+        gone = [layer for layer in self.layers if not layer.emitted_numbers]
+        self.layers = [layer for layer in self.layers if layer.emitted_numbers]
         for layer in gone:
             self._ended.update(layer.ended)
             for number in layer.feeders:
@@ -127,7 +127,7 @@ class Matcher:
             self._layer_of.pop(number, None)
 
     def queries(self, numbers: Collection[int]) -> dict[int, AnyQuery]:
-        """Queries as they run, by number."""
+        """Return queries in their current form, by number."""
         return {number: query for layer in self.layers for number, query in layer.queries(numbers).items()}
 
     @deep
@@ -148,14 +148,15 @@ class Matcher:
 
     @property
     def next_number(self) -> int:
-        """A number that no query has."""
+        """An unused number for a query."""
         return max(self._layer_of, default=-1) + 1
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """Process a batch of events while the matches that it makes certain are taken: query by query, by end.
+        """Process a batch of events and yield the matches that are final with it, query by query, by end.
 
-        Matches come in pieces, so that there may be more than fit into memory. All must be taken before
-        the next batch is pushed.
+        Matches come in pieces, so that there may be more than fit into memory. The iterator must be exhausted before
+        the next
+        batch is pushed.
         """
         batch = self._placed(batch)
         if not len(batch):
@@ -168,11 +169,11 @@ class Matcher:
         self._forget()
 
     def _forget(self) -> None:
-        """Give up what identifies events that no later match shows."""
+        """Release the identities of events that no later match contains."""
         self._identities.forget(self.oldest)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
-        """How many matches of each query a batch makes certain."""
+        """Return how many matches of each query are final with a batch."""
         if not len(batch):
             return {}
         totals: Counter[str] = Counter()
@@ -190,13 +191,13 @@ class Matcher:
         return dict(totals)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """No event that ends before this time will come: the matches that waited to know."""
+        """Emit the matches that are final because no later event ends before this time."""
         for layer in self.layers:
             with _interrupted_as_usual():
                 yield from self._identified(filter_owned(layer.take(None, self._bound(layer, time)), self.lane))
 
     def finish(self) -> list[MatchBatch]:
-        """The stream has ended: what waited for time to pass."""
+        """Emit all pending matches: the stream has ended."""
         if self._last is None:
             return []
         with _interrupted_as_usual():
@@ -207,27 +208,27 @@ class Matcher:
         return batch if self.lane is None else placed(batch, self.lane)
 
     def _see(self, batch: EventBatch) -> int:
-        """Take note of events; the end of the last."""
+        """Count the events, and return the end of the last."""
         self._events += len(batch)
         self._last, self._position = int(batch.ends[-1]), int(batch.positions[-1])
         return self._last
 
     def _bound(self, layer: LayerExecution, time: int) -> int:
-        """Further events that a layer sees end then or later, when those of the input end at a time or later."""
+        """Return the least end of later events of a layer, given that of later input events."""
         feeders = [number for number in layer.feeders if number in self._layer_of]
         return min([time, *(self._layer_of[number].watermark_of(number) for number in feeders)])
 
     @property
     def emits_several_queries(self) -> bool:
-        """Whether there are matches of more than one query that come one query after the other, not all by end."""
+        """Whether matches of several queries are emitted query by query instead of all by end."""
         operators = list(self.operators)
         if len(operators) == 1 and operators[0].fires_in_order is not None:
             return not operators[0].fires_in_order
-        return sum(len(layer.told) for layer in self.layers) > 1
+        return sum(len(layer.emitted_numbers) for layer in self.layers) > 1
 
     @property
     def looks_back(self) -> bool:
-        """Whether it matters how long events are: they may open partitions that ended before they came."""
+        """Whether the length of events matters: a long event may open partitions that ended before it."""
         return any(operator.looks_back for operator in self.operators)
 
     def expect(self, longest: int) -> None:
@@ -236,13 +237,13 @@ class Matcher:
             operator.expect(longest)
 
     def oldest(self) -> int | None:
-        """The first position that a later match may show, or None if it shows no event that was pushed."""
+        """Return the first position that a later match may contain, or None if it contains no event so far."""
         known = [layer.oldest() for layer in self.layers]
         return min((position for position in known if position is not None), default=None)
 
     @property
     def counters(self) -> dict[str, int]:
-        """The events seen, and what the runs count."""
+        """Number of events, and counters of the operators."""
         totals = Counter({"events": self._events, **self._ended})
         for layer in self.layers:
             totals.update(layer.ended)
@@ -269,11 +270,11 @@ class Matcher:
 
     @property
     def state_bytes(self) -> int:
-        """The bytes of memory that all queries hold now, counted."""
+        """The bytes of memory that all queries use, by count."""
         return bytes_of(self.layers)
 
     def bytes_of_query(self, name: str) -> int:
-        """Those that are one query's own."""
+        """Return the bytes that one query uses."""
         return sum(operator.bytes_of_query(name) for operator in self._operators_of((name,)))
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
@@ -284,7 +285,7 @@ class Matcher:
         return dropped
 
     def seconds_of_query(self, name: str) -> float:
-        """The seconds that were taken for one query alone since this was asked first."""
+        """Return the seconds spent for one query since the first call."""
         return sum(operator.seconds_of_query(name) for operator in self._operators_of((name,)))
 
     def _operators_of(self, names: Collection[str]) -> list[Operator]:
@@ -323,7 +324,7 @@ class Matcher:
         self._paging.load({name: pages[name] for name in ("format", "events")})
 
     def structure(self) -> Plain:
-        """What runs here, as plain data: what `rebuilt` needs besides the pages, whatever came and went."""
+        """Return the running structure as plain data, which `rebuilt` needs besides the pages."""
         layers = [layer_to_plain_state(layer) for layer in self.layers]
         return {"format": FORMAT, "made": self._made, "layers": layers, "ended": dict(self._ended)}
 
@@ -348,7 +349,7 @@ class Matcher:
         return matcher
 
     def _text(self, query: AnyQuery) -> str:
-        """What a query is, whatever the version; made once, as it is asked for with each snapshot."""
+        """Describe a query independently of the version; cached, as each snapshot needs it."""
         known = self._texts.get(id(query))
         if known is None or known[0] is not query:
             known = self._texts[id(query)] = query, canonical_text(query)
@@ -356,7 +357,7 @@ class Matcher:
 
     @property
     def fingerprint(self) -> bytes:
-        """What runs here, as a short text: pages of other queries are not for it."""
+        """Return a short text that identifies the running queries, to reject pages of other queries."""
         layers = [
             (
                 sorted(layer.feeders),

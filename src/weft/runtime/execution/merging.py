@@ -24,12 +24,12 @@ from weft.runtime.store.pages import Array, Pages
 
 
 class Merge:
-    """Events that wait for their turn, and the places of those that had it."""
+    """Pending events, and the places of those that were released."""
 
     def __init__(self, types: frozenset[str] | None, position: int) -> None:
-        self._types = types  # of the input, that matter; None: all
+        self._types = types  # input types that are read; None: all
         self._waiting: list[Derived] = []
-        self._latest = position  # of the last input event that had its turn
+        self._latest = position  # of the last released input event
         self._first = 0  # the place of the first event whose positions are known
         self._lists = Lists(np.zeros(1, np.int64), np.empty(0, np.int64))
         self._spans = np.empty((2, 0), np.int64)  # the first and last position of each place
@@ -37,15 +37,15 @@ class Merge:
     # -- events in ------------------------------------------------------------------------------
 
     def sees(self, types: frozenset[str] | None) -> bool:
-        """Whether these types of the input matter already."""
+        """Whether these types of the input are read already."""
         return self._types is None or (types is not None and types <= self._types)
 
     def see(self, types: frozenset[str] | None) -> None:
-        """From now on these types of the input matter, too."""
+        """Read these types of the input, too, from now on."""
         self._types = None if self._types is None or types is None else self._types | types
 
     def next_place(self) -> int | None:
-        """The place of the next event, or None if it may precede pending events.
+        """Return the place of the next event, or None if it may precede pending events.
 
         Pending input events precede everything that follows; derived events may precede pending ones.
         """
@@ -54,7 +54,7 @@ class Merge:
         return self._first + self._lists.size + sum(len(part.batch) for part in self._waiting)
 
     def add_input(self, batch: EventBatch) -> None:
-        """Add input events; only those of the types read matter."""
+        """Add input events of the types that are read."""
         if self._types is not None:
             wanted = pa.array(sorted(self._types), pa.string())
             batch = blocks.take(batch, np.flatnonzero(_is_in(batch.types, wanted)))
@@ -62,11 +62,11 @@ class Merge:
             self._waiting.append(given(batch))
 
     def add(self, events: Derived) -> None:
-        """Derived events, in any order."""
+        """Add derived events, in any order."""
         self._waiting.append(events)
 
     def ready(self, bound: int | None) -> EventBatch | None:
-        """Remove the events that end before a time (None: all): in order, with places."""
+        """Release the events that end before a time (None: all), in order, with places."""
         parts = self._waiting
         if not any(bound is None or int(part.batch.ends.min()) < bound for part in parts):
             return None
@@ -78,10 +78,10 @@ class Merge:
         places = self._first + self._lists.size + np.arange(len(found.batch), dtype=np.int64)
         self._lists = joined_lists([self._lists, found.lists])
         self._spans = np.concatenate([self._spans, np.stack(found.spans)], axis=1)
-        return replace(found.batch, positions=places, latest=self._seen(found), origins=found.lists.firsts)
+        return replace(found.batch, positions=places, latest=self._latest_positions(found), origins=found.lists.firsts)
 
-    def _seen(self, events: Derived) -> Int64s:
-        """The last input position up to each event."""
+    def _latest_positions(self, events: Derived) -> Int64s:
+        """Return the last input position up to each event."""
         own = np.where(_is_input(events), events.lists.firsts, -1)
         found: Int64s = np.maximum.accumulate(np.append(self._latest, own))[1:]
         self._latest = int(found[-1])
@@ -89,8 +89,8 @@ class Merge:
 
     # -- matches out ----------------------------------------------------------------------------
 
-    def told(self, found: MatchBatch, *, spans: bool) -> MatchBatch:
-        """Matches of places as matches of input positions; `spans`: they say which places they cover."""
+    def in_input(self, found: MatchBatch, *, spans: bool) -> MatchBatch:
+        """Convert matches from places to input positions; `spans`: also the places that they cover."""
         count = len(found)
         lists = self._lists.take(found.positions - self._first)
         sizes = np.diff(lists.offsets)
@@ -101,14 +101,14 @@ class Merge:
         first = np.ones(len(rows), bool)
         first[1:] = (rows[1:] != rows[:-1]) | (positions[1:] != positions[:-1])
         labels, names = _shared(labels, first, found.names)
-        told = grouped(rows[first], positions[first], count)
+        regrouped = grouped(rows[first], positions[first], count)
         firsts, lasts = found.firsts, found.lasts
         if spans and firsts is not None and lasts is not None:
             firsts, lasts = self._spans[0, firsts - self._first], self._spans[1, lasts - self._first]
         return replace(
             found,
-            offsets=told.offsets,
-            positions=told.values,
+            offsets=regrouped.offsets,
+            positions=regrouped.values,
             labels=labels,
             names=names,
             firsts=firsts,
@@ -117,16 +117,16 @@ class Merge:
 
     @property
     def known(self) -> int:
-        """How many places can be told in positions."""
+        """The number of places whose positions are known."""
         return self._lists.size
 
     def oldest(self) -> int | None:
-        """The first position of the pending events and those with a place."""
+        """Return the first position of the pending events and those with a place."""
         lists = [self._lists.values, *(part.lists.values for part in self._waiting)]
         return min((int(values.min()) for values in lists if len(values)), default=None)
 
     def forget(self, before: int | None) -> None:
-        """No match will be told any more of places before this one, or None for the existing ones."""
+        """Release places before this one, or None for all existing ones, as no later match contains them."""
         gone = self.known if before is None else before - self._first
         offsets = self._lists.offsets[gone:]
         self._lists = Lists(offsets - offsets[0], self._lists.values[offsets[0] :].copy())
@@ -145,13 +145,13 @@ class Merge:
         return pages
 
     def arrays(self) -> Iterator[tuple[str, Array]]:
-        """The positions of places."""
+        """Return the positions of places."""
         yield "list_offsets", self._lists.offsets
         yield "lists", self._lists.values
         yield "spans", self._spans.ravel()
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from pages."""
+        """Restore the state from pages."""
         self._latest, self._first = json.loads(pages["merge"])
         saved = Pages(pages)
         self._lists = Lists(saved.numbers("list_offsets"), saved.numbers("lists"))
@@ -166,7 +166,7 @@ class Merge:
 
 
 def _is_input(events: Derived) -> npt.NDArray[np.bool_]:
-    """Which events are of the input."""
+    """Return which events are of the input."""
     found: npt.NDArray[np.bool_] = events.ranks.values[events.ranks.offsets[:-1] + 2] == INPUT
     return found
 
@@ -181,7 +181,7 @@ def _joined(parts: Sequence[Derived]) -> Derived:
 
 
 def _order(events: Derived) -> Int64s:
-    """By end, then by rank and id."""
+    """Return the order by end, then by rank and id."""
     none = np.zeros(len(events.batch), np.int64)
     ends, (high, low) = np.asarray(events.batch.ends, np.int64), events.ids
     columns = (ends, none, *events.ranks, none.astype(np.int32), high, low)
@@ -191,7 +191,7 @@ def _order(events: Derived) -> Int64s:
 def _shared(
     labels: npt.NDArray[np.int32], first: npt.NDArray[np.bool_], names: tuple[tuple[str, ...], ...]
 ) -> tuple[npt.NDArray[np.int32], tuple[tuple[str, ...], ...]]:
-    """The label of each position; new ones where an event is bound to more, through what is derived from it."""
+    """Return the label of each position; a new one if a derived event binds an event to more variables."""
     begins = np.flatnonzero(first)
     sizes = np.diff(np.append(begins, len(labels)))
     found, known = labels[begins], list(names)

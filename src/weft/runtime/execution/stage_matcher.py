@@ -1,4 +1,4 @@
-"""The matcher of a lane whose occurrences, or some of them, are operands in other lanes."""
+"""The matcher of a lane that sends occurrences to, or receives occurrences from, other lanes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StageMatcher(Matcher):
 
     @property
     def sends(self) -> frozenset[int]:
-        """The channels that it sends occurrences through."""
+        """The channels through which it sends occurrences."""
         return frozenset(self._channels)
 
     def _note_attributes(self) -> None:
@@ -52,24 +52,24 @@ class StageMatcher(Matcher):
                         self._identities.want(self._identifying(output.channel))
 
     def _identifying(self, channel: Channel) -> tuple[Attributes, ...]:
-        """By what the queries that read a channel identify its events."""
+        """Return the attributes by which the readers of a channel identify its events."""
         key = tuple(sorted(self._key))
         return tuple(Attributes(key or names, tuple(sorted({*names, *key}))) for names in channel.identifying)
 
     # -- occurrences ----------------------------------------------------------------------------
 
     def send_by(self, channel: int) -> int:
-        """Further occurrences of a channel end then or later."""
+        """The output watermark of a channel: no later occurrence ends earlier."""
         _, graph, place = self._channels[channel]
         return graph.watermark_of(place)
 
     def receive(self, batches: Iterable[OccurrenceBatch], channel: int, time: int) -> None:
-        """Occurrences of a channel that other lanes found, to be taken with the next time; up to a time that is all."""
+        """Queue occurrences of a channel that other lanes found; up to `time` they are complete."""
         self._inbox += batches
         self._bounds[channel] = time
 
     def _take(self) -> None:
-        """Take what was received."""
+        """Pass the received occurrences to the graphs."""
         for batch in self._inbox:
             self._identities.share(batch.chunks)
             for graph in self._graphs:
@@ -87,7 +87,7 @@ class StageMatcher(Matcher):
         return min([*known, *(own for own in [super().oldest()] if own is not None)], default=None)
 
     def _collect(self) -> None:
-        """Take what graphs have found for other lanes, as far as it falls to this lane, with identities."""
+        """Collect the occurrences for other lanes that this lane owns, with identities."""
         assert self.lane is not None
         for graph in self._graphs:
             for batch in graph.sent:
@@ -102,7 +102,7 @@ class StageMatcher(Matcher):
             graph.sent = []
 
     def take_sent(self) -> list[OccurrenceBatch]:
-        """What was found for other lanes since this was asked last."""
+        """Return the occurrences for other lanes since the last call."""
         found, self.sent = self.sent, []
         return found
 
@@ -121,7 +121,7 @@ class StageMatcher(Matcher):
         self._forget()
 
     def end(self, time: int) -> None:
-        """The input of a lane that sees no events has ended at a time."""
+        """Set the time at which the input ended, for a lane that reads no events."""
         self._last = time
 
     def finish(self) -> list[MatchBatch]:

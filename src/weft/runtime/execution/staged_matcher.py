@@ -1,7 +1,7 @@
 """Operators in several lanes, stage after stage, behind the interface of one matcher.
 
-The lanes of a stage work at the same time as those of the next stage do, on what was before. What lanes send is put
-into processing order where it is received: whatever thread was first, matches are the same.
+The lanes of a stage process one part of the input while the next stage processes the previous part. Receivers sort what
+lanes send into processing order, so matches do not depend on the timing of threads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weft.runtime.lanes.routing import routes
 from weft.runtime.operators.joins.channels import OccurrenceBatch
 from weft.runtime.operators.joins.operators import ENDLESS
 
-TURN = 1 << 17  # events that a stage works on while the next one has what came before
+TURN = 1 << 17  # events that a stage processes while the next one has the previous ones
 Work = Callable[[], list[MatchBatch]]
 
 
@@ -34,7 +34,7 @@ class StagedMatcher(ThreadedMatcher):
 
     @property
     def _stages(self) -> list[list[int]]:
-        """The places of the lanes of each stage."""
+        """Return the places of the lanes of each stage."""
         last = max(lane.stage for lane in self.lanes)
         return [[at for at, lane in enumerate(self.lanes) if lane.stage == stage] for stage in range(last + 1)]
 
@@ -56,7 +56,7 @@ class StagedMatcher(ThreadedMatcher):
             yield found, time if known is None else min(time, known)
 
     def count(self, batch: EventBatch) -> dict[str, int]:
-        """How many matches of each query a batch makes certain."""
+        """Return how many matches of each query are final with a batch."""
         totals: Counter[str] = Counter()
         for found, _ in self.waves(batch):
             for matches in found:
@@ -64,13 +64,13 @@ class StagedMatcher(ThreadedMatcher):
         return dict(totals)
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """No event that ends before this time will come: the matches that waited to know."""
+        """Emit the matches that are final because no later event ends before this time."""
         if self.members:
             for places in self._stages:
                 yield from self._done({at: _advancing(self.members[at], time) for at in places})
 
     def finish(self) -> list[MatchBatch]:
-        """The stream has ended: what waited for time to pass."""
+        """Emit all pending matches: the stream has ended."""
         if not self.members:
             return []
         found: list[MatchBatch] = []
@@ -79,7 +79,7 @@ class StagedMatcher(ThreadedMatcher):
         return found
 
     def _done(self, work: dict[int, Work], bound: int | None = None) -> list[MatchBatch]:
-        """Let lanes do their work, and hand on what they send; further occurrences end at the bound, if it is known."""
+        """Execute work in lanes and forward what they send; later occurrences end at the bound, if it is known."""
         found = self._threads.begin(lambda own: own(), work.values())()
         senders = [self.members[at] for at in work if self.members[at].sends]
         hand_on(senders, self.members, bound)
@@ -87,7 +87,7 @@ class StagedMatcher(ThreadedMatcher):
 
 
 def hand_on(senders: Iterable[StageMatcher], members: Sequence[StageMatcher], bound: int | None = None) -> None:
-    """Hand occurrences on from lanes to those that read them, who are told what has come."""
+    """Forward occurrences from lanes to those that read them, with the times up to which they are complete."""
     sent: dict[int, list[OccurrenceBatch]] = {}
     channels: set[int] = set()
     for sender in senders:
@@ -104,7 +104,7 @@ def hand_on(senders: Iterable[StageMatcher], members: Sequence[StageMatcher], bo
 
 
 def _pushing(member: StageMatcher, route: Callable[[], EventBatch], time: int, is_first: bool) -> Work:
-    """The work of a lane: to take its events of a piece of the input, up to a time."""
+    """Create the work of a lane: process its events of a part of the input, up to a time."""
 
     def work() -> list[MatchBatch]:
         found: list[MatchBatch] = []

@@ -1,7 +1,7 @@
 """Lanes in this process: a matcher for each, in threads, behind the interface of one matcher.
 
-Kernels run without the interpreter's lock, so threads do work at the same time. Matches come out in lanes' order,
-whatever thread was first: the answer does not depend on their number.
+Kernels run without the interpreter's lock, so threads run in parallel. Matches are emitted in the order of lanes, so
+they do not depend on the timing or the number of threads.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from weft.runtime.operators.operator import EARLIEST
 from weft.runtime.threads import ALONE, Threads
 
 PUSHED = blocks.PUSHED  # events given to the kernels at a time
-FEWEST = 64  # where several queries find many matches in them
-WAVE = 1 << 16  # matches of a lane that are found before others are waited for: they stay in the cache
+FEWEST = 64  # if several queries find many matches in them
+WAVE = 1 << 16  # matches of a lane before it waits for others, so that they stay in the cache
 MANY = 1 << 18  # of several queries, where more events at a time cost less each
-AHEAD = 1 << 22  # matches of a lane that may wait for those of others
+AHEAD = 1 << 22  # matches of a lane that may be queued while others lag
 
 Look = Callable[[EventBatch], None]
 
@@ -37,7 +37,7 @@ Look = Callable[[EventBatch], None]
 class ThreadedMatcher:
     """The matchers of all lanes of a plan.
 
-    `written` is the program before it was optimised: each lane may change its form, by a `replanner` of its own.
+    `written` is the program before optimisation: each lane may change its form, by a `replanner` of its own.
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class ThreadedMatcher:
         replanner: Callable[[], Replanner] | None = None,
         key: tuple[str, ...] = (),
     ) -> None:
-        self._key = key  # what identifies events, if not what queries mention
+        self._key = key  # attributes that identify events instead of those in queries
         self.lanes = tuple(lanes)
-        self.members: list[Matcher] = []  # made when the first events are there, which say how long slices are
+        self.members: list[Matcher] = []  # created with the first events, which determine the length of slices
         self._watching: list[Adapting] = []  # those of the members
         self._plan, self._written, self._replanner = plan, written, replanner
         self._threads = threads
         self._longest: int | None = None  # ticks of the longest event of a finite input
 
     def gather(self, batch: EventBatch) -> None:
-        """Make the matchers, if there are none yet: the first events say how long slices are, and keys how heavy."""
+        """Create the matchers from the first events, which determine the length of slices and heavy keys."""
         if not self.members:
             self.lanes = suited((_sized(lane, batch) for lane in self.lanes), batch)
             self.members = list(map(self._member, self.lanes))
@@ -70,17 +70,17 @@ class ThreadedMatcher:
                 self._watching = [watched(member, lane, self._written, self._replanner()) for member, lane in given]
 
     def _member(self, lane: Lane) -> Matcher:
-        """The matcher of a lane."""
+        """Create the matcher of a lane."""
         return Matcher(self._plan, lane)
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches that a batch makes certain, lane by lane."""
+        """Emit the matches that are final with a batch, lane by lane."""
         return (match for found, _ in self.waves(batch) for match in found)
 
     def waves(self, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
-        """Yield matches some at a time, lane by lane, with a time: all matches that end before it are complete.
+        """Yield matches in parts, lane by lane, with a time: all matches that end before it are complete.
 
-        A lane far ahead waits for the rest, so that there may be more matches than fit into memory. While matches are
+        A lane far ahead waits for the others, so that there may be more matches than fit into memory. While matches are
         consumed, lanes compute the next ones.
         """
         if not len(batch):
@@ -101,7 +101,7 @@ class ThreadedMatcher:
                 return
 
     def count(self, batch: EventBatch) -> dict[str, int]:
-        """How many matches of each query a batch makes certain."""
+        """Return how many matches of each query are final with a batch."""
         if not len(batch):
             return {}
         self.gather(batch)
@@ -119,16 +119,16 @@ class ThreadedMatcher:
         return dict(sum(self._threads.begin(lambda given: work(*given), self._given(batch))(), Counter[str]()))
 
     def _given(self, batch: EventBatch) -> list[tuple[Matcher, Route, Look]]:
-        """For each lane, its matcher, its events of a batch, and who is to see them before the matcher does."""
+        """Return for each lane its matcher, its events of a batch, and the observer to call before the matcher."""
         looks = [one.look for one in self._watching] or [_pass_by] * len(self.members)
         return list(zip(self.members, routes(batch, self.lanes), looks, strict=True))
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """No event that ends before this time will come: the matches that waited to know."""
+        """Emit the matches that are final because no later event ends before this time."""
         return (found for member in self.members for found in member.advance(time))
 
     def finish(self) -> list[MatchBatch]:
-        """The stream has ended: what waited for time to pass."""
+        """Emit all pending matches: the stream has ended."""
         return [match for own in self._threads.begin(Matcher.finish, self.members)() for match in own]
 
     def expect(self, longest: int) -> None:
@@ -142,7 +142,7 @@ class ThreadedMatcher:
                 member.expect(self._longest)
 
     def oldest(self) -> int | None:
-        """The first position that a later match may show, or None if it shows no event that was pushed."""
+        """Return the first position that a later match may contain, or None if it contains no event so far."""
         known = [member.oldest() for member in self.members]
         return min((position for position in known if position is not None), default=None)
 
@@ -154,11 +154,11 @@ class ThreadedMatcher:
 
     @property
     def state_bytes(self) -> int:
-        """The bytes of memory that all lanes hold now."""
+        """The bytes of memory that all lanes use."""
         return sum(member.state_bytes for member in self.members)
 
     def bytes_of_query(self, name: str) -> int:
-        """Those that are one query's own."""
+        """Return the bytes that one query uses."""
         return sum(member.bytes_of_query(name) for member in self.members)
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
@@ -167,12 +167,12 @@ class ThreadedMatcher:
         return sum(parts, Counter[str]())
 
     def seconds_of_query(self, name: str) -> float:
-        """The seconds that all lanes together took for one query alone since this was asked first."""
+        """Return the seconds that all lanes together spent for one query since the first call."""
         return sum(member.seconds_of_query(name) for member in self.members)
 
     @property
     def counters(self) -> dict[str, int]:
-        """What all lanes count together."""
+        """The counters of all lanes together."""
         totals: Counter[str] = Counter()
         for counters in [*(member.counters for member in self.members), *(one.counters for one in self._watching)]:
             totals.update(counters)
@@ -180,16 +180,16 @@ class ThreadedMatcher:
 
 
 class Flow:
-    """The matches of one lane that a batch makes certain, as they are wanted. Those of one query come by their ends."""
+    """The matches of one lane with a batch, computed on demand. Those of one query come by end."""
 
     def __init__(self, member: Matcher, route: Route, time: int, look: Look) -> None:
         self.is_done = False
-        self.end = EARLIEST  # further ones end then or later, while there may be some
+        self.end = EARLIEST  # no later match of this batch ends earlier
         self.watermark: int | None = None  # and so do those of further events; None: not before the last event
         self._member = member
         self._found = self._all(member, route, time, look)
         self._fresh: list[MatchBatch] = []
-        self._waiting: list[tuple[int, int]] = []  # ends and numbers of those that cannot go out yet
+        self._waiting: list[tuple[int, int]] = []  # ends and numbers of matches that cannot be emitted yet
 
     @staticmethod
     def _all(member: Matcher, route: Route, time: int, look: Look) -> Iterator[tuple[list[MatchBatch], int | None]]:
@@ -210,13 +210,13 @@ class Flow:
             at += len(piece)
             if member.emits_several_queries:
                 size = max(FEWEST, size // 2) if told > MANY else min(PUSHED, 2 * size) if told < MANY // 4 else size
-        for batch in member.advance(time):  # a lane that sees no event knows how far time has come, too
+        for batch in member.advance(time):  # time also passes in a lane without events
             yield [batch], None
 
     def pull(self) -> None:
-        """Find some more."""
+        """Find more matches."""
         self.is_done = not self._has_more()
-        self.watermark = self._member.watermark  # asked here: while others work, and nobody changes it
+        self.watermark = self._member.watermark  # read here, while no other thread changes it
 
     def _has_more(self) -> bool:
         left = WAVE
@@ -230,7 +230,7 @@ class Flow:
         return False
 
     def taken(self, bound: int) -> list[MatchBatch]:
-        """What was found since it was asked last; those that end before the bound may go out."""
+        """Return the matches found since the last call that end before the bound."""
         fresh, self._fresh = self._fresh, []
         self._waiting += [(int(batch.ends[-1]), len(batch)) for batch in fresh if len(batch)]
         self._waiting = [(end, count) for end, count in self._waiting if end >= bound]
@@ -238,12 +238,12 @@ class Flow:
 
     @property
     def ahead(self) -> int:
-        """How many matches wait for those of other lanes."""
+        """The number of matches that wait for those of other lanes."""
         return sum(count for _, count in self._waiting)
 
 
 def _sized(lane: Lane, batch: EventBatch) -> Lane:
-    """A lane with slices of a length that suits the first events."""
+    """Set the length of a lane's slices by the first events."""
     if not isinstance(lane.split, BySlice) or lane.split.size:
         return lane
     values = batch.ends if lane.split.unit == "time" else batch.positions
@@ -251,4 +251,4 @@ def _sized(lane: Lane, batch: EventBatch) -> Lane:
 
 
 def _pass_by(batch: EventBatch) -> None:
-    """Take no note of events."""
+    """Ignore events."""

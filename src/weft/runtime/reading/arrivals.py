@@ -22,27 +22,27 @@ from weft.runtime.reading.shown import as_dicts
 from weft.runtime.reading.sources import NamedSource, with_defaults
 from weft.runtime.reading.stabilise import END, Late, Stabiliser
 
-ROOM = 65536  # events of a source that may wait to be looked at
-REPORT_SILENCE_AFTER_S = 60.0  # seconds until it is told that a source is silent
+ROOM = 65536  # events of a source that may be queued for the merge
+REPORT_SILENCE_AFTER_S = 60.0  # seconds until a silent source is reported
 AHEAD = 1 << 20  # events of a source that may wait for slower ones before it is asked to pause
 
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """In place of an event: this source will send no event that ends before `time`."""
+    """Sent instead of an event: this source will send no event that ends before `time`."""
 
     time: int
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The last that a reader sends: why its source ended, None if it was at its end."""
+    """The last item of a reader: the error that ended its source, or None at its regular end."""
 
     failure: BaseException | None = None
 
 
 class Reader:
-    """Reads one source in a thread, no further ahead than there is room."""
+    """Reads one source in a thread, with a bounded number of queued events."""
 
     def __init__(self, source: NamedSource, inbox: queue.SimpleQueue[tuple[str, Any, int]]) -> None:
         self.source = source
@@ -63,50 +63,50 @@ class Reader:
                         return
                     self._queued += size
                 self._inbox.put((self.source.name, item, size))
-        except BaseException as error:  # whatever it is, it is raised where the events are read
+        except BaseException as error:  # any error is raised where the events are read
             failure = error
         self._inbox.put((self.source.name, Ended(failure), 0))
 
     def make_room(self, size: int) -> None:
-        """So many events have been taken."""
+        """Release the space of `size` events that were taken from the queue."""
         with self._room:
             self._queued -= size
             self._room.notify()
 
     def stop(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         with self._room:
             self._stopped = True
             self._room.notify()
 
 
 class Silence:
-    """Tells once of each source that is waited for, for as long as it sends nothing."""
+    """Warns once of each silence of a source that holds back events of others."""
 
     def __init__(self, names: Iterable[str], clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._heard: dict[str, float | None] = dict.fromkeys(names, clock())  # None: told already
+        self._last_heard: dict[str, float | None] = dict.fromkeys(names, clock())  # None: reported already
 
     def hear(self, name: str) -> None:
-        """A source sent something."""
-        self._heard[name] = self._clock()
+        """Record that a source sent something."""
+        self._last_heard[name] = self._clock()
 
-    def tell(self, merge: Stabiliser, open_: Iterable[str]) -> None:
+    def warn(self, merge: Stabiliser, open_: Iterable[str]) -> None:
         """Warn about sources that hold back events."""
         now = self._clock()
         for name in open_:
-            heard, held = self._heard[name], merge.held_by(name)
-            if heard is not None and now - heard >= REPORT_SILENCE_AFTER_S and held:
-                self._heard[name] = None
-                text = f"the source {name!r} has sent nothing for {now - heard:,.0f} s, and {held:,} events of others"
+            last, held = self._last_heard[name], merge.held_by(name)
+            if last is not None and now - last >= REPORT_SILENCE_AFTER_S and held:
+                self._last_heard[name] = None
+                text = f"the source {name!r} has sent nothing for {now - last:,.0f} s, and {held:,} events of others"
                 text += " wait for it: idle_after=SECONDS waits no longer than that"
                 warnings.warn(text, DataWarning, stacklevel=2)
 
 
 class LiveEvents:
-    """Named sources as one stream in stream order, batch by batch as it becomes certain; it can be read once.
+    """Named sources as one stream in stream order, batch by batch as the order becomes final; it can be read once.
 
-    A source that is all there is sorted first. What could not be read, or came late, is in `rejected`.
+    A finite source is sorted first. Events that could not be read, or were late, are in `rejected`.
     """
 
     is_live = True
@@ -152,27 +152,27 @@ class LiveEvents:
                         open_.discard(name)
                     self._take(name, items)
                 yield from self._release()
-                silence.tell(self._merge, filter(self._merge.always_awaited, open_))
+                silence.warn(self._merge, filter(self._merge.always_awaited, open_))
                 for name in open_:
                     if self._merge.ahead(name) <= AHEAD:
                         readers[name].make_room(owed[name])
                         owed[name] = 0
                     else:
-                        self._merge.hear(name)  # it is silent because it was asked to be
+                        self._merge.hear(name)  # it is silent because it was paused
         finally:
             for reader in readers.values():
                 reader.stop()
         yield from self._release()
 
     def _patience(self, watched: bool) -> float | None:
-        """How many seconds to wait for events, before silence means something, or None to wait for ever."""
+        """Return for how many seconds to wait for events before a source counts as idle, or None for ever."""
         until_idle = self._merge.patience()
         if not watched:
             return until_idle
         return REPORT_SILENCE_AFTER_S if until_idle is None else min(REPORT_SILENCE_AFTER_S, until_idle)
 
     def _take_whole(self) -> None:
-        """Give the merge the sources that are all there."""
+        """Pass the finite sources to the merge."""
         for name, source in self._sources.items():
             if source.chunks is not None:
                 whole = EventSource(source.whole, self.reading)
@@ -212,7 +212,7 @@ class LiveEvents:
             self._reject(_late(late, self.reading))
         self.counters["events"] += len(batch)
         if self._merge.safe > before:
-            # When all has ended there is no time any more that could be waited for.
+            # When all sources have ended there is nothing to wait for.
             self.safe = None if self._merge.safe == END else self._merge.safe
             yield batch
 
@@ -224,7 +224,7 @@ class LiveEvents:
 def come_by_now(
     inbox: queue.SimpleQueue[tuple[str, Any, int]], patience: float | None
 ) -> Iterator[tuple[str, list[Any], int]]:
-    """What has come by now from each source, in its order, and how many events that is; waits for the first."""
+    """Return the items that have arrived from each source, in order, and their number of events; wait for the first."""
     came: dict[str, tuple[list[Any], list[int]]] = {}
     try:
         name, item, size = inbox.get(timeout=patience)
@@ -239,7 +239,7 @@ def come_by_now(
 
 
 def chunks_of_items(items: list[Any], reading: Reading) -> Iterator[Chunk]:
-    """Items of one kind as chunks: events one by one, lists of events, or tables."""
+    """Convert items of one kind to chunks: single events, lists of events, or tables."""
     if makes_chunks(type(items[0])):
         for item in items:
             yield from item.chunks(reading.time_unit)

@@ -33,12 +33,12 @@ Form = Literal["columns", "rows", "sparse rows"]
 
 
 def form_of(names: int, events: Sequence[Sized]) -> Form:
-    """The form of rows that have so many different names: in sparse rows most are missing."""
+    """Return the form of rows with these different names: in sparse rows most are missing."""
     return "sparse rows" if names * len(events) > SPARSE * sum(map(len, events)) else "rows"
 
 
 class Chunk:
-    """Some rows of the input. Columns are made when asked for, and kept."""
+    """Some rows of the input. Columns are built on first access."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Chunk:
         self.problems = problems or {}  # rows that are no events, and why
         self.place = place  # file and line of a row, if it is from a file
         self.tabular = form == "columns"  # columns are the input's; with dicts each row has its own attributes
-        self.sparse = form == "sparse rows"  # most rows have few of the attributes, so that rows cost less than columns
+        self.sparse = form == "sparse rows"  # most rows have few attributes, so that rows are cheaper than columns
         self.values = values  # those of a column if they are Python's, whose texts may be no Unicode
         self._load = load
         self._original = original  # a column with the type of the input, if it has types
@@ -70,13 +70,13 @@ class Chunk:
         return name in self.names or ("." in name and name.partition(".")[0] in self.names)
 
     def column(self, name: str) -> Column:
-        """The column of that name (`device.os`: the field of a struct); one without values when there is none."""
+        """Return the column of that name (`device.os`: the field of a struct), or an empty one."""
         if name not in self._columns:
             self._columns[name] = self._load(name) if self.has(name) else Column()
         return self._columns[name]
 
     def slice(self, first: int, count: int) -> Chunk:
-        """Some of the rows, as a chunk."""
+        """Return some of the rows as a chunk."""
         place, values, original = self.place, self.values, self._original
         form: Form = "columns" if self.tabular else "sparse rows" if self.sparse else "rows"
         return Chunk(
@@ -92,20 +92,20 @@ class Chunk:
         )
 
     def array(self, name: str) -> pa.Array:
-        """The column of that name as the input has it."""
+        """Return the column of that name in the type of the input."""
         if self._original is not None:
             return self._original(name)
         return plain_array(self.column(name), self.length)
 
     def rows(self, wanted: Collection[str] | None) -> pa.RecordBatch:
-        """The rows as the input has them, with the columns that are wanted (None: all)."""
+        """Return the rows as the input has them, with the wanted columns, or all if `wanted` is None."""
         names = [name for name in self.names if wanted is None or name in wanted]
         if self.sparse and len(names) > MOST_SHOWN:
             names = self._frequent(names)
         return pa.RecordBatch.from_arrays([self.array(name) for name in names], names=names)
 
     def _frequent(self, names: Sequence[str]) -> list[str]:
-        """The names that most rows have, in their order: a table has a cell for each row and name."""
+        """Return the names that most rows have, in their order: a table has a cell for each row and name."""
         counts = Counter(name for row in range(self.length) for name in self.row(row) or ())
         kept = set(sorted(names, key=lambda name: -counts[name])[:MOST_SHOWN])
         text = (
@@ -117,12 +117,12 @@ class Chunk:
 
 
 def makes_chunks(kind: type) -> bool:
-    """Whether this is the class of texts that make chunks of themselves, as `JsonText` is."""
+    """Whether this is a class of texts that can be converted to chunks, as `JsonText` is."""
     return callable(getattr(kind, "chunks", None))
 
 
 def chunks_of(data: Any, batch_size: int, time_unit: str) -> Iterator[Chunk]:
-    """The input in pieces of about `batch_size` rows, in its own order."""
+    """Yield the input in chunks of about `batch_size` rows, in its own order."""
     if makes_chunks(type(data)):
         yield from data.chunks(time_unit)
         return
@@ -161,7 +161,7 @@ def _arrow_chunks(data: Iterable[pa.Table | pa.RecordBatch], batch_size: int, ti
 
 
 def arrow_chunk(batch: pa.RecordBatch, time_unit: str) -> Chunk:
-    """A record batch as a chunk."""
+    """Convert a record batch to a chunk."""
     names = batch.schema.names
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
@@ -177,7 +177,7 @@ def arrow_chunk(batch: pa.RecordBatch, time_unit: str) -> Chunk:
 
 
 def column_at(name: str, names: Collection[str], top: Callable[[str], pa.Array], time_unit: str) -> Column:
-    """A column, or a field of one that has structs."""
+    """Return a column, or a field of a struct column."""
     if name in names:
         return column_of(top(name), time_unit)
     first, *rest = name.split(".")
@@ -218,7 +218,7 @@ def _pandas_chunks(frame: Any, batch_size: int, time_unit: str) -> Iterator[Chun
 
 
 def _pandas_values(frame: Any, first: int, length: int, name: str) -> Sequence[object]:
-    """Some values of a column that may hold texts of Python's; one of numbers or times holds none."""
+    """Return values of a column that may contain Python texts; numbers and times cannot."""
     return list(frame[name].iloc[first : first + length]) if frame[name].dtype.kind == "O" else ()
 
 
@@ -228,7 +228,7 @@ def _sliced(column: Column, first: int, length: int) -> Column:
 
 
 def _pandas_array(frame: Any, first: int, length: int, name: str) -> pa.Array:
-    """Some values of a column; as texts if Arrow has no type for them."""
+    """Convert values of a column, to texts if Arrow has no type for them."""
     values = frame[name].iloc[first : first + length]
     try:
         array = pa.Array.from_pandas(values)
@@ -271,7 +271,7 @@ def _item_chunks(items: Iterable[object], batch_size: int, time_unit: str) -> It
 
 
 def dict_chunk(items: Sequence[object], time_unit: str) -> Chunk:
-    """Dicts as a chunk. What is not a dict is a row with a problem."""
+    """Convert dicts to a chunk. An item that is not a dict becomes a row with a problem."""
     problems: dict[int, str] = {}
     events: Sequence[Mapping[str, object]] = items  # type: ignore[assignment]
     if set(map(type, items)) != {dict}:

@@ -19,19 +19,19 @@ from weft.runtime.data.events import Int64s
 from weft.runtime.reading.kinds import NANOSECONDS
 
 MAX_JUMP = 43_200.0  # seconds: half a day
-CONFIRM = 3  # events that are ahead, until the first of them is believed
-AGREE = 2  # events near each other that a source begins with, unless its first event is to be believed at once
+CONFIRM = 3  # events that must be ahead before the first of them is accepted
+AGREE = 2  # adjacent events at the beginning of a source that are accepted, unless its first event is accepted alone
 
 
 def jump_ticks(seconds: float | None, time_unit: str) -> int | None:
-    """A jump in seconds as ticks; None: any jump is believed."""
+    """Convert a jump in seconds to ticks, or None if any jump is accepted."""
     if seconds is None or seconds == inf:
         return None
     return max(0, int(seconds * 10**9 // NANOSECONDS[time_unit]))
 
 
 class Cluster(NamedTuple):
-    """Times none of which is more than a jump from the next: the first, the last, their number, and the last few."""
+    """Times with no jump between neighbours: the first, the last, their number, and the last few."""
 
     first: int
     last: int
@@ -40,7 +40,7 @@ class Cluster(NamedTuple):
 
 
 def clusters_of(ends: Int64s, jump: int | None) -> list[Cluster]:
-    """Ascending times as clusters: all that a front must know of them. Without a jump there is one."""
+    """Split ascending times into clusters, which are all that a front needs. Without a jump there is one."""
     if not len(ends):
         return []
     cuts = [] if jump is None else (np.flatnonzero(_jumps(ends, jump)) + 1).tolist()
@@ -63,20 +63,20 @@ def joined(clusters: Iterable[Cluster], jump: int) -> list[Cluster]:
 
 @dataclass
 class Front:
-    """The time that a source has come to; None: there are too few events to know. `doubted`: times that are ahead."""
+    """The front of a source, or None before there are enough events. `doubted` are times ahead of it."""
 
     time: int | None = None
     doubted: list[int] = field(default_factory=list)
     agree: int = AGREE
 
     def take(self, ends: Int64s, jump: int | None) -> int | None:
-        """Move on by the ends of events, in any order, and give the time that has been reached then."""
+        """Advance by the ends of events in any order, and return the new front."""
         if not len(ends):
             return self.time
         return self.take_clusters(clusters_of(np.sort(ends), jump), jump)
 
     def take_clusters(self, clusters: Sequence[Cluster], jump: int | None) -> int | None:
-        """The same of times as clusters, those of several sets of times one after the other."""
+        """Advance by clusters of times, of one set of times after the other."""
         if not clusters:
             return self.time
         largest = max(own.last for own in clusters)
@@ -105,24 +105,24 @@ class Front:
         return self.time
 
     def pass_time(self, time: int) -> None:
-        """Time has come so far, by somebody who knows."""
+        """Advance to a time that is known to be right."""
         self.time = time if self.time is None else max(self.time, time)
         self.doubted = [other for other in self.doubted if other > self.time]
 
     def _follow(self, clusters: Iterable[Cluster], jump: int) -> None:
-        """Go on to the last of the ascending times that is no jump away from the one before."""
+        """Advance to the last of the ascending times before a jump."""
         assert self.time is not None
         for own in clusters:
             if own.last > self.time >= own.first - jump:
                 self.time = own.last
 
     def to_plain(self) -> Sequence[object]:
-        """As JSON has it."""
+        """Convert to plain data for JSON."""
         return [self.time, self.doubted]
 
     @classmethod
     def from_plain(cls, plain: Sequence[object]) -> Front:
-        """What `to_plain` gave."""
+        """Convert the result of `to_plain` back."""
         time, doubted = plain
         assert time is None or isinstance(time, int)
         assert isinstance(doubted, list)
@@ -132,7 +132,7 @@ class Front:
 def reach(
     reached: dict[str, int], doubted: dict[str, list[int]], name: str, clusters: Sequence[Cluster], jump: int | None
 ) -> None:
-    """Let a source come as far as the times of new events say."""
+    """Advance the front of a source by the times of new events."""
     known, largest = reached.get(name), max(own.last for own in clusters)
     if jump is None or (known is not None and largest <= known + jump):
         reached[name] = largest if known is None else max(known, largest)
@@ -145,18 +145,18 @@ def reach(
     if front.doubted:
         doubted[name] = front.doubted
     for other in [other for other in doubted if other not in reached]:
-        # The first events of a source are believed if the other sources have come as far.
+        # The first events of a source are accepted if the other sources have come as far.
         if reached and max(doubted[other]) <= max(reached.values()) + jump:
             reached[other] = max(doubted.pop(other))
 
 
 def _last_after(time: int, clusters: Iterable[Cluster]) -> list[int]:
-    """The last few times after one, in order."""
+    """Return the last few times after one, in order."""
     found = [other for own in clusters for other in own.tail if other > time]
     return sorted(found)[-CONFIRM:]
 
 
 def _jumps(ends: Int64s, jump: int) -> npt.NDArray[np.bool_]:
-    """Which ascending ends are a jump away from the one before: differences may be larger than any end."""
+    """Return which ascending ends are a jump after their predecessor; differences may exceed any end."""
     found: npt.NDArray[np.bool_] = np.diff(ends.view(np.uint64)) > np.uint64(min(jump, 2**64 - 1))
     return found

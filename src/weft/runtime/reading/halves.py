@@ -1,4 +1,4 @@
-"""Texts that are not Unicode: those of Python may have half of a pair of surrogates, which nothing else can hold."""
+"""Texts that are not valid Unicode: Python's may contain unpaired surrogates, which no other format can represent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def halved(values: Sequence[object]) -> list[int]:
-    """The places of values that have half of a pair. Values of one kind take little time."""
+    """Return the places of values with an unpaired surrogate. Values of one kind are checked quickly."""
     try:
         if "".join(values).isascii():  # type: ignore[arg-type] # that is to be seen
             return []
@@ -22,7 +22,7 @@ def halved(values: Sequence[object]) -> list[int]:
 
 
 def has_half(value: object) -> bool:
-    """Whether a value has half of a pair, or something that is in it."""
+    """Whether a value, or a value nested in it, has an unpaired surrogate."""
     waiting, seen = [value], set[int]()
     while waiting:
         part = waiting.pop()

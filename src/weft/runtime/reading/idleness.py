@@ -1,4 +1,4 @@
-"""After how many seconds of silence a source is idle (STEP 5.2.3): given, or following from the rates declared."""
+"""Seconds of silence after which a source is idle (STEP 5.2.3): as given, or derived from declared rates."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from weft.algebra.endpoints import Input
 from weft.errors import UsageError
 
 IdleAfter = float | Literal["rate"] | None
-LEAST: Final = 0.1  # seconds: shorter pauses are those of threads and networks
+LEAST: Final = 0.1  # seconds; shorter pauses are caused by threads and networks
 
 
 def idle_seconds(
     after: IdleAfter, names: Iterable[str], inputs: Iterable[Input], least: float | None = None
 ) -> dict[str, float]:
-    """The seconds after which each of the named sources is idle; one that is always waited for is left out.
+    """Return the seconds after which each named source is idle, without those that are always waited for.
 
-    `"rate"`: the time that a source takes for one event, by the rate that the program declares for it, and `least`.
+    `"rate"` means the time of one event by the rate that the program declares for the source, but at least `least`.
     """
     if after is None:
         return {}

@@ -1,4 +1,4 @@
-"""Events from blocks of JSON lines: by Arrow's reader where it gives exactly what the lines say, else line by line."""
+"""Events from blocks of JSON lines: by Arrow's reader if it reads exactly what the lines say, else line by line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.runtime.reading.kinds import columns_of_dicts
 
 LONGEST = 1 << 26  # bytes of a line
 TOO_LONG = b'"a line that is too long"'
-SAMPLED = 256  # lines that are looked at for their names
+SAMPLED = 256  # lines that are sampled for their names
 FEW_NAMES = 64
 DEEPEST = 500  # nested brackets that are left to Arrow
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^\s{]", re.MULTILINE)
@@ -25,15 +25,15 @@ _OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
 
 
 def block_chunk(block: bytes, path: str, line: int, time_unit: str, texts: set[str]) -> Chunk:
-    """The lines of a block, the first of which has that number in its file; an unreadable line has a problem.
+    """Convert a block of lines, the first of which has the number `line`; an unreadable line has a problem.
 
-    `texts` collects the columns whose texts Arrow takes for times, from one block to the next.
+    `texts` collects the columns whose texts Arrow would read as times, from one block to the next.
     """
     return arrow_block(block, path, line, time_unit, texts) or _block_of_lines(block, path, line, time_unit)
 
 
 def _is_sparse(block: bytes) -> bool:
-    """Whether most lines seem to have few of the names: by some lines, as many in any place of the block."""
+    """Whether most lines seem to have few of the names, judged by lines sampled from the whole block."""
     names: set[str] = set()
     fields = lines = 0
     for start in range(0, len(block), max(len(block) // SAMPLED, 1)):
@@ -50,9 +50,9 @@ def _is_sparse(block: bytes) -> bool:
 
 
 def arrow_block(block: bytes, path: str, line: int, time_unit: str, texts: set[str]) -> Chunk | None:
-    """A block read by Arrow; None when it cannot, or would change a value.
+    """Read a block with Arrow, or return None if it fails or would change a value.
 
-    Arrow takes texts that look like times for times, so those columns are asked for as texts in a second try.
+    Arrow reads texts that look like times as times, so those columns are read as texts in a second attempt.
     """
     if _is_odd(block) or _is_sparse(block):
         return None
@@ -81,7 +81,7 @@ def arrow_block(block: bytes, path: str, line: int, time_unit: str, texts: set[s
 
 
 def _is_odd(block: bytes) -> bool:
-    """Whether there is something in it on which Arrow's reader ends the process, or that it changes."""
+    """Whether the block contains something that crashes Arrow's reader, or that it changes."""
     starts = block.count(b"\n{") + block.startswith(b"{")
     if starts != block.count(b"\n") + (not block.endswith(b"\n")) and _NO_OBJECT.search(block):
         return True
@@ -100,7 +100,7 @@ def _is_odd(block: bytes) -> bool:
 
 
 def _line_count(block: bytes) -> int:
-    """How many lines are not empty."""
+    """Return the number of non-empty lines."""
     lines = block.count(b"\n") + (not block.endswith(b"\n"))
     starts = block.count(b"\n{") + block.startswith(b"{")
     return lines if starts == lines else sum(bool(line.strip()) for line in block.split(b"\n"))
@@ -111,7 +111,7 @@ def _holds_times(kind: pa.DataType) -> bool:
 
 
 def _lost_digits(column: pa.Array) -> bool:
-    """Whether integers that are too large for floats may have been read as such."""
+    """Whether integers that are too large for floats may have been read as floats."""
     if not pa.types.is_float64(column.type) or not len(column):
         return False
     largest = pc.max(pc.abs(column)).as_py()
@@ -119,7 +119,7 @@ def _lost_digits(column: pa.Array) -> bool:
 
 
 class _Lines:
-    """The lines of a block by row, found only when one is asked for."""
+    """The lines of a block by row, split on first access."""
 
     def __init__(self, block: bytes, path: str, first: int) -> None:
         self._block, self._path, self._first = block, path, first
@@ -132,16 +132,16 @@ class _Lines:
         return self._found[row]
 
     def event(self, row: int) -> dict[str, object]:
-        """The event as it stands in its line."""
+        """Return the event in the line of a row."""
         return dict(json.loads(self._row(row)[1]))
 
     def place(self, row: int) -> tuple[str, int]:
-        """The file and the line of a row."""
+        """Return the file and the line of a row."""
         return self._path, self._row(row)[0]
 
 
 def _block_of_lines(block: bytes, path: str, first: int, time_unit: str) -> Chunk:
-    """A block read line by line."""
+    """Read a block line by line."""
     events: list[dict[str, Any]] = []
     numbers: list[int] = []
     problems: dict[int, str] = {}
@@ -166,7 +166,7 @@ def _block_of_lines(block: bytes, path: str, first: int, time_unit: str) -> Chun
 
 
 def parse_event(text: bytes) -> tuple[dict[str, Any], str | None]:
-    """The event in a JSON text, or why there is none."""
+    """Return the event in a JSON text, or why there is none."""
     if text == TOO_LONG:
         return {}, f"a line of more than {LONGEST >> 20} MiB"
     try:

@@ -1,4 +1,4 @@
-"""From whatever an input holds to columns split by kind: numbers, texts and booleans."""
+"""Convert any column of an input to columns split by kind: numbers, texts and booleans."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ INT64 = range(-(2**63), 2**63)
 
 
 def check_time_unit(unit: str) -> None:
-    """Refuse a unit of time that is not known."""
+    """Raise an error for an unknown unit of time."""
     if unit not in NANOSECONDS:
         raise UsageError(f"unknown time unit {unit!r}; {did_you_mean(unit, NANOSECONDS)}")
 
 
 def column_of(array: pa.Array, time_unit: str = "ms") -> Column:
-    """An Arrow array as a column. Nested and binary values are left out, as if the attribute were missing."""
+    """Convert an Arrow array to a column. Nested and binary values count as missing."""
     kind = array.type
     if pa.types.is_int64(kind):
         return Column(numbers=array)
@@ -77,7 +77,7 @@ def _dictionary(array: pa.DictionaryArray, time_unit: str) -> Column:
 
 
 def _integers(array: pa.Array) -> Column:
-    """Smaller and unsigned integers as int64; by their digits when one of them does not fit."""
+    """Convert integers to int64, or to their digits if one does not fit."""
     try:
         return Column(numbers=array.cast(pa.int64()))
     except pa.ArrowInvalid:
@@ -85,7 +85,7 @@ def _integers(array: pa.Array) -> Column:
 
 
 def _floats(array: pa.Array) -> pa.Array:
-    """As float64, with null for NaN."""
+    """Convert to float64, with null for NaN."""
     if not pa.types.is_float64(array.type):
         array = array.cast(pa.float64())
     if not len(array):
@@ -101,7 +101,7 @@ def _floats(array: pa.Array) -> pa.Array:
 
 
 def _times(array: pa.Array, time_unit: str) -> Column:
-    """Times as ticks, with what is left of those that are finer."""
+    """Convert times to ticks, with the rest of those that are finer."""
     kind = array.type
     if pa.types.is_date(kind) or NANOSECONDS[kind.unit] >= NANOSECONDS[time_unit]:
         return Column(numbers=ticks_of(array, time_unit))
@@ -112,7 +112,7 @@ def _times(array: pa.Array, time_unit: str) -> Column:
 
 
 def ticks_of(array: pa.Array, time_unit: str) -> pa.Array:
-    """Timestamps, dates, times of day and durations as whole ticks of the unit, rounded down."""
+    """Convert timestamps, dates, times of day and durations to whole ticks of the unit, rounded down."""
     kind = array.type
     if pa.types.is_date32(kind):
         array = array.cast(pa.timestamp("s"))
@@ -130,7 +130,7 @@ def ticks_of(array: pa.Array, time_unit: str) -> pa.Array:
 
 
 def plain_array(column: Column, length: int) -> pa.Array:
-    """A column as one array: of its kind, or of JSON texts where it has values of several."""
+    """Convert a column to one array: of its kind, or of JSON texts if it has values of several kinds."""
     present = [values for values in (column.numbers, column.texts, column.booleans) if values is not None]
     present = [values for values in present if values.null_count < len(values)]
     if len(present) < 2:
@@ -144,14 +144,14 @@ def plain_array(column: Column, length: int) -> pa.Array:
 def columns_of_dicts(
     events: Sequence[Mapping[str, object]], names: Iterable[str] | None, time_unit: str = "ms"
 ) -> dict[str, Column]:
-    """The attributes of dicts as columns; `names` None: all there are."""
+    """Convert attributes of dicts to columns; `names` None means all."""
     if names is None:
         names = dict.fromkeys(name for event in events for name in event)
     return {name: column_of_values(values_of_dicts(events, name), time_unit) for name in names}
 
 
 def values_of_dicts(events: Sequence[Mapping[str, object]], name: str) -> list[object]:
-    """An attribute of all events."""
+    """Return an attribute of all events."""
     try:
         return list(map(itemgetter(name), events))
     except KeyError:
@@ -159,7 +159,7 @@ def values_of_dicts(events: Sequence[Mapping[str, object]], name: str) -> list[o
 
 
 def field_of(event: Mapping[str, object], name: str) -> object:
-    """An attribute, or with dots in its name a field of one that is a mapping itself."""
+    """Return an attribute, or with dots in its name a field of a nested mapping."""
     if name in event or "." not in name:
         return event.get(name)
     value: object = event
@@ -169,7 +169,7 @@ def field_of(event: Mapping[str, object], name: str) -> object:
 
 
 def column_of_values(values: list[Any], time_unit: str = "ms") -> Column:
-    """Python values as a column. A Boolean is not a number."""
+    """Convert Python values to a column. A Boolean is not a number."""
     found = set(map(type, values)) - {type(None)}
     try:
         if found == {str}:
@@ -190,7 +190,7 @@ def column_of_values(values: list[Any], time_unit: str = "ms") -> Column:
 
 
 def _texts(values: Sequence[str | None]) -> pa.Array:
-    """Texts as one array, which holds no more than 2 GiB of them."""
+    """Convert texts to one array, which has at most 2 GiB of them."""
     array = pa.array(values, pa.string())
     if isinstance(array, pa.ChunkedArray):
         raise InputError(blocks.TOO_LONG)
@@ -230,7 +230,7 @@ def _blank(values: Sequence[object]) -> bool:
 
 
 def number_of(value: object, time_unit: str) -> int | float | Decimal | None:
-    """A Python value as a number (times as ticks), None when it is none."""
+    """Convert a Python value to a number (times to ticks), or None."""
     if isinstance(value, (int, np.integer)):
         return int(value)
     if isinstance(value, Decimal) and value.is_finite():
@@ -246,7 +246,7 @@ def number_of(value: object, time_unit: str) -> int | float | Decimal | None:
 
 
 def _number_arrays(numbers: list[int | float | Decimal | None]) -> tuple[pa.Array, pa.Array | None]:
-    """Integers if all are, else floats, and beside them the digits of what is no float."""
+    """Convert numbers to integers if all are, else to floats, with the digits of inexact ones."""
     if all(number is None or (isinstance(number, int) and number in INT64) for number in numbers):
         return pa.array(numbers, pa.int64()), None
     digits = [None if number is None else _digits(number) for number in numbers]
@@ -255,7 +255,7 @@ def _number_arrays(numbers: list[int | float | Decimal | None]) -> tuple[pa.Arra
 
 
 def _digits(number: int | float | Decimal) -> str | None:
-    """The digits of a number that is no float; None also when there are too many of them."""
+    """Return the digits of a number that is inexact as a float, or None, also if there are too many digits."""
     if isinstance(number, float) or (isinstance(number, int) and abs(number) >= 10**MOST_DIGITS):
         return None
     if isinstance(number, Decimal) and not -MOST_DIGITS <= number.adjusted() < MOST_DIGITS:

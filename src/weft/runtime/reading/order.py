@@ -1,4 +1,4 @@
-"""From a user's data to batches in stream order: times read, unreadable events set aside, positions given."""
+"""From a user's data to batches in stream order: reads times, sets unreadable events aside, assigns positions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_RANKS = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Reading:
-    """How events are read from data; see `read_events`."""
+    """Options that control how events are read; see `read_events`."""
 
     time: str = "ts"
     type: str = "type"
@@ -39,7 +39,7 @@ class Reading:
     since: tuple[int, int] | None = None  # an end and a start: events before them in stream order come too late
     until: int | None = None  # events that end later are too far ahead to be true
     order: tuple[str, ...] = ()  # columns that decide between equal times
-    key: tuple[str, ...] = ()  # columns that ids are made of; an event without one of them is rejected
+    key: tuple[str, ...] = ()  # columns from which ids are computed; an event without one of them is rejected
     shown: frozenset[str] | None = frozenset()  # columns that results show as the input has them; None: all
     all_fields: bool = False  # matches show all attributes but those of types and times: see `SHOWN`
 
@@ -50,7 +50,7 @@ class Reading:
 
     @property
     def needed(self) -> frozenset[str] | None:
-        """Every column that must be read to do so, or None for all."""
+        """The columns that must be read, or None for all."""
         if self.columns is None or self.shown is None or self.all_fields:
             return None
         declared = {name for kind in self.catalog.all_types() for name, _ in kind.attributes}
@@ -74,16 +74,16 @@ class Segment:
 
     @property
     def longest(self) -> int:
-        """The length of its longest event."""
+        """The length of the longest event."""
         return 0 if self.starts is self.ends else int((self.ends - self.starts).max())
 
     def release(self, reading: Reading) -> None:
-        """Make the columns now, and give up what the input gave: dicts take many times their room."""
+        """Build the columns now, and release the input: dicts take several times as much memory."""
         self._made = self.events(reading)
         self.chunk = Chunk(0, (), lambda _: Column(), lambda _: None)
 
     def events(self, reading: Reading) -> EventBatch:
-        """The events, with positions still to be given."""
+        """Return the events, without positions."""
         if self._made is not None:
             return self._made
         names = self.chunk.names if reading.columns is None else reading.columns.union(reading.order, reading.key)
@@ -111,7 +111,7 @@ class Segment:
         )
 
     def fine(self, reading: Reading) -> dict[str, Int64s]:
-        """By how much times are after their ticks, of all rows; nothing when they are not."""
+        """Return by how much times are after their ticks, for all rows, or nothing if they are not."""
         if self._fine is None:
             instants = reading.time in self.chunk.names
             places = {FINE_END: reading.time} if instants else {FINE_END: END, FINE_START: START}
@@ -121,7 +121,7 @@ class Segment:
         return self._fine
 
     def _rows(self, reading: Reading, kept: pa.Array | None) -> pa.RecordBatch | None:
-        """The events as the input has them, if results show them."""
+        """Return the events as the input has them if results show them."""
         if reading.shown is not None and not reading.shown:
             return None
         whole = self.chunk.rows(reading.shown)
@@ -129,16 +129,16 @@ class Segment:
 
 
 class EventSource:
-    """Events in stream order, batch by batch. What could not be read is in `rejected` once all is read."""
+    """Events in stream order, batch by batch. Unreadable events are in `rejected` once all are read."""
 
-    is_live = False  # whether events are to be matched as they come
-    safe: int | None = None  # how far time has come is told by the events alone
+    is_live = False  # whether events are matched as they arrive
+    safe: int | None = None  # time follows from the events alone
     longest: int | None = None  # ticks of the longest event; None: it is not known ahead
     keep_fine = False  # whether events keep what is left of times that are finer than ticks
 
     def __init__(self, chunks: Callable[[], Iterable[Chunk]], reading: Reading, passing: bool = False) -> None:
         self.reading = reading
-        self.passing = passing  # whether nobody but this holds the dicts that are read
+        self.passing = passing  # whether the dicts that are read are not referenced elsewhere
         self.first = 0  # the position of the first event
         self.rejected: list[Rejected] = []
         self.counters: dict[str, int] = {"events": 0, "rejected": 0}
@@ -173,7 +173,7 @@ class EventSource:
                 yield segment
 
     def read(self, chunk: Chunk) -> Segment:
-        """The events of the next chunk of the input."""
+        """Return the events of the next chunk of the input."""
         reading = self.reading
         if chunk.tabular:
             _check_columns(chunk.names, reading)
@@ -211,7 +211,7 @@ class EventSource:
         self.counters["rejected"] += 1
 
     def _sorted(self, segments: list[Segment]) -> Iterator[EventBatch]:
-        """All events in stream order; those that came in it are not copied."""
+        """Return all events in stream order; those that are sorted already are not copied."""
         self.longest = max((s.longest for s in segments), default=0)
         in_time = all(ordered(s.starts, s.ends) for s in segments) and all(_after(b, a) for a, b in pairwise(segments))
         if in_time and not self._has_ties(segments):
@@ -226,7 +226,7 @@ class EventSource:
             yield blocks.take(batch, order[first : first + self.reading.batch_size])
 
     def _has_ties(self, segments: list[Segment]) -> bool:
-        """Whether equal times are next to each other, and something but arrival decides between them."""
+        """Whether events with adjacent equal times are ordered by more than their arrival."""
         reading = self.reading
         if not segments or not (
             reading.sources or reading.order or any(True for s in segments for _ in s.fine(reading))
@@ -237,12 +237,12 @@ class EventSource:
         return bool(((starts[1:] == starts[:-1]) & (ends[1:] == ends[:-1])).any())
 
     def _sized(self, batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
-        """Small batches joined, and large ones cut, to about the wanted size."""
+        """Join small batches, and split large ones, to about the wanted size."""
         size = self.reading.batch_size
         return blocks.joined((piece for whole in batches for piece in blocks.pieces(whole, size)), size)
 
     def _streamed(self, segments: Iterable[Segment]) -> Iterator[EventBatch]:
-        """Events as they come, from an input that promises to be in stream order."""
+        """Yield events on arrival, from an input that promises stream order."""
         last = None
         for segment in segments:
             if not ordered(segment.starts, segment.ends) or (last is not None and not _after(segment, last)):
@@ -255,7 +255,7 @@ class EventSource:
 
 
 class Given(TypedDict, total=False):
-    """How events are to be read, as users say it; see `read_events`."""
+    """Reading options as users pass them; see `read_events`."""
 
     time: str
     type: str
@@ -292,21 +292,22 @@ def reading_of(**given: Unpack[Given]) -> Reading:
 
 
 def read_events(data: Any, **given: Unpack[Given]) -> EventSource:
-    """Events in stream order from dicts, Arrow tables or batches, pandas or Polars frames.
+    """Read events in stream order from dicts, Arrow tables or batches, pandas or Polars frames.
 
-    The time is an integer in the column `time`, or `start` and `end`; dates and timestamps become ticks of
-    `time_unit`. Events without a readable time or a type, or with a declared attribute of another kind, are
-    rejected. `columns` limits the attributes kept. All input is read before the first batch is given, to
-    sort it, unless `ordered` promises that it comes in stream order. Of events with equal times those come
-    first whose type stands first in `sources`, then those that are less in the columns of `order`. Events without
-    a value in one of the columns of `key` are rejected. Batches have the columns `shown` (None: all) as the input has
-    them.
+    The time is an integer in the column `time`, or `start` and `end`; dates and timestamps become ticks of `time_unit`.
+    Events without a readable time or a type, or with a declared attribute of another kind, are rejected. `columns`
+    limits
+    the attributes that are read. All input is read before the first batch, to sort it, unless `ordered` promises stream
+    order. Events with equal times are ordered by the place of their type in `sources`, then by the columns of `order`.
+    Events without a value in one of the columns of `key` are rejected. Batches include the columns `shown` (None: all)
+    as
+    the input has them.
     """
     return source_of(data, reading_of(**given))
 
 
 def source_of(data: Any, reading: Reading) -> EventSource:
-    """The same, as a value says that they are read."""
+    """Create the same source from a `Reading`."""
     if isinstance(data, EventSource):
         return data
     spent = False
@@ -321,7 +322,7 @@ def source_of(data: Any, reading: Reading) -> EventSource:
     return EventSource(chunks, reading, passing=not isinstance(data, Sequence))
 
 
-# What to do when a column is not there: where times and types are is said by the caller.
+# What to do if a column is missing: the caller says which columns have times and types.
 NAME_TYPE = "say which it is: --type NAME (type= in Python); or give all one type: --events 'file:FILE?type=NAME'"
 NAME_BOTH = NAME_TYPE.replace("it is: --type NAME (type=", "they are: --time NAME --type NAME (time=, type=")
 NAME_TIME = "say which it is: --time NAME (time= in Python)"
@@ -357,14 +358,14 @@ def ordered(starts: Int64s, ends: Int64s) -> bool:
 
 
 def _late(starts: Int64s, ends: Int64s, since: tuple[int, int], unread: Collection[int]) -> dict[int, str]:
-    """The rows that come too late, and why; those without a time are known as unread."""
+    """Return the rows that are too late, and why; those without a time are known as unread."""
     end, start = since
     late = np.flatnonzero((ends < end) | ((ends == end) & (starts < start)))
     return {int(row): f"late: it ends at {ends[row]}, and time has come to {end}" for row in late if row not in unread}
 
 
 def _ahead(ends: Int64s, until: int, unread: Collection[int]) -> dict[int, str]:
-    """The rows that are ahead of the clock by more than is allowed."""
+    """Return the rows that are ahead of the clock by more than is allowed."""
     why = f"by this machine's clock nothing after {until} is believed: is the time unit right?"
     rows = [int(row) for row in np.flatnonzero(ends > until) if row not in unread]
     return {row: f"ahead: it ends at {ends[row]}, and {why} (--time-unit, --max-ahead)" for row in rows}
@@ -375,14 +376,14 @@ def _after(later: Segment, earlier: Segment) -> bool:
 
 
 def stream_order(starts: Int64s, ends: Int64s, ranks: Int64s | None = None) -> Int64s:
-    """The order by end, start, rank of the source, and arrival."""
+    """Return the order by end, start, rank of the source, and arrival."""
     return merged_order(starts, ends, ranks, [0], [len(ends)])
 
 
 def merged_order(
     starts: Int64s, ends: Int64s, ranks: Int64s | None, begins: Sequence[int], stops: Sequence[int]
 ) -> Int64s:
-    """The places of the events in some ranges, which ascend, in stream order."""
+    """Return the places of the events in ranges, each of which ascends, in stream order."""
     # Spark's processes that only plan know how events are read: they can do without the kernels.
     from weft.kernels.events.merge import order_of, words_of
     from weft.runtime.data.buffers import fixed

@@ -1,4 +1,4 @@
-"""A pace that a reader keeps: no more events in a second than it may read."""
+"""Pacing of a reader: limits the events that it reads in a second."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Pace:
-    """Waits after events that came too soon. Here a clock is read: it is for sources."""
+    """Waits after events that were read too early. Only sources may read a clock, as this does."""
 
     def __init__(
         self,
@@ -20,7 +20,7 @@ class Pace:
         self._due = clock()  # when the next events may be read
 
     def keep(self, events: int) -> None:
-        """So many events were read: wait until the next may be."""
+        """Wait until the next events may be read, after reading `events` ones."""
         if self._rate is None:
             return
         self._due += events / self._rate

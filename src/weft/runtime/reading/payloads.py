@@ -16,9 +16,9 @@ Place = Callable[[int], tuple[str, int]]
 
 
 def payload_chunk(payloads: Sequence[bytes | None], place: Place, time_unit: str, texts: set[str]) -> Chunk:
-    """The events of payloads, one each; an unreadable payload is a row with a problem, and is shown in its reject.
+    """Convert payloads to events, one each; an unreadable one is a row with a problem that its reject shows.
 
-    `place`: where a row comes from. `texts` collects the columns whose texts Arrow takes for times.
+    `place` is where a row comes from. `texts` collects the columns whose texts Arrow would read as times.
     """
     known = [payload for payload in payloads if payload]
     block = b"\n".join(known) + b"\n"

@@ -1,4 +1,4 @@
-"""Which events can be read: those with a type, and with attributes of the kinds that are declared."""
+"""Checks of events: they need a type, and attributes of the declared kinds."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Mask = npt.NDArray[np.bool_]
 
 
 def check_texts(chunk: Chunk, needed: Collection[str] | None, problems: dict[int, str]) -> None:
-    """Note the rows with texts that are not Unicode, in whatever column: what is rejected does not depend on who asks.
+    """Report the rows with texts that are not Unicode, in any column, so that rejections do not depend on the query.
 
-    Columns that are needed are made for that (None: all are), which shows whether they are worth a look.
+    Needed columns are built for this (None: all), which shows whether they must be checked.
     """
-    if chunk.values is None:  # a reader has looked
+    if chunk.values is None:  # the reader has checked them
         return
-    if chunk.sparse:  # to look at each column would take rows times names
+    if chunk.sparse:  # checking each column would take rows times names
         rows = [row for row in range(chunk.length) if row not in chunk.problems and has_half(chunk.row(row))]
         problems.update(dict.fromkeys(rows, NOT_UNICODE))
         return
@@ -36,7 +36,7 @@ def check_texts(chunk: Chunk, needed: Collection[str] | None, problems: dict[int
 
 
 def check_types(chunk: Chunk, name: str, problems: dict[int, str]) -> None:
-    """Note the rows without a type that is a text."""
+    """Report the rows whose type is not a text."""
     column = chunk.column(name)
     if column.texts is not None and column.texts.null_count == 0:
         return
@@ -48,7 +48,7 @@ def check_types(chunk: Chunk, name: str, problems: dict[int, str]) -> None:
 
 
 def check_kinds(chunk: Chunk, type_name: str, catalog: Catalog, problems: dict[int, str]) -> None:
-    """Note the rows that fit no declaration of their type (of their type in their stream, if that is declared)."""
+    """Report the rows that fit no declaration of their type (in their stream, if that is declared)."""
     types = chunk.column(type_name).texts
     if types is None:
         return
@@ -74,7 +74,7 @@ def _declarations(catalog: Catalog, name: str, streams: Column, row: int) -> Seq
 
 
 def check_keys(chunk: Chunk, names: Sequence[str], problems: dict[int, str]) -> None:
-    """Note the rows without a value in one of the columns that ids are made of."""
+    """Report the rows without a value in one of the columns from which ids are computed."""
     for name in names:
         column = chunk.column(name)
         present = [valid_mask(array) for array in (column.numbers, column.texts, column.booleans) if array is not None]
@@ -84,21 +84,21 @@ def check_keys(chunk: Chunk, names: Sequence[str], problems: dict[int, str]) -> 
 
 
 class _WrongKinds:
-    """Where attributes of a chunk are not of a declared kind, worked out once for each pair."""
+    """Rows of a chunk whose attributes are not of a declared kind, computed once for each pair."""
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
         self._rows: dict[tuple[str, Kind], Mask | None] = {}
 
     def rows(self, attribute: str, kind: Kind) -> Mask | None:
-        """True where the attribute is there but of another kind, or None for nowhere."""
+        """Return a mask of the rows whose attribute is of another kind, or None if there are none."""
         key = (attribute, kind)
         if key not in self._rows:
             self._rows[key] = _wrong_rows(self._chunk.column(attribute), kind)
         return self._rows[key]
 
     def reason(self, declaration: EventType, row: int) -> str | None:
-        """Why a row does not fit a declaration, or None if it fits."""
+        """Return why a row does not fit a declaration, or None if it fits."""
         for attribute, kind in declaration.attributes:
             rows = self.rows(attribute, kind)
             if rows is not None and rows[row]:

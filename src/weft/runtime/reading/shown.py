@@ -1,4 +1,4 @@
-"""Events as they are shown to those who ask why they took no part."""
+"""Convert events to dicts for explanations of why they are in no match."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.runtime.reading.times import END, START
 
 
 def as_dicts(events: EventBatch, reading: Reading) -> Iterator[dict[str, object]]:
-    """Each event as far as it was read, under the names of the input."""
+    """Return each event as far as it was read, with the names of the input."""
     for at in range(len(events)):
         start, end = int(events.starts[at]), int(events.ends[at])
         event: dict[str, object] = {reading.type: events.types[at].as_py()}

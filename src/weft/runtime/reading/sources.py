@@ -1,4 +1,4 @@
-"""Named sources of events: what an event does not say of itself, its source does."""
+"""Named sources of events: a source supplies attributes that its events lack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.runtime.reading.times import valid_mask
 
 @dataclass(frozen=True)
 class NamedSource:
-    """Events from one place: all there are as chunks, or items as they come.
+    """Events from one place: all of them as chunks, or items as they arrive.
 
     `defaults` are texts for columns in which an event has no value: its stream, perhaps its type.
     """
@@ -32,7 +32,7 @@ class NamedSource:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     def whole(self) -> Iterator[Chunk]:
-        """All chunks, with the defaults."""
+        """Yield all chunks with the defaults."""
         return (with_defaults(chunk, self.defaults) for chunk in (self.chunks() if self.chunks else ()))
 
 
@@ -48,7 +48,7 @@ def defaults_of(name: str, count: int, program: Program, type: str) -> dict[str,
 
 
 def whole_source(sources: Sequence[NamedSource], reading: Reading) -> EventSource:
-    """Sources that are all there as one input, sorted; of equal times the source named first comes first."""
+    """Join finite sources to one sorted input; at equal times the source named first comes first."""
 
     def chunks() -> Iterator[Chunk]:
         for source in sources:
@@ -58,7 +58,7 @@ def whole_source(sources: Sequence[NamedSource], reading: Reading) -> EventSourc
 
 
 def with_defaults(chunk: Chunk, defaults: Mapping[str, str]) -> Chunk:
-    """The same rows, with a text in these columns where a row has no value."""
+    """Fill these columns with a text where a row has no value."""
     if not defaults:
         return chunk
     return Chunk(

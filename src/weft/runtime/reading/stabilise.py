@@ -1,7 +1,7 @@
 """Stabilisation: several sources, each in its own time order, become one stream in stream order (STEP 5.2.2, 5.5.2).
 
-The first phase keeps batches as they come, which costs the same for a batch of any size. The second takes all events
-whose turn has come at once: one sort by radix for the order, and one gather for each column.
+The first phase stores batches as they arrive, at constant cost per batch. The second releases all events whose turn has
+come together: one radix sort for the order, and one gather for each column.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IN_VAIN = 2048
 
 @dataclass(frozen=True)
 class Late:
-    """Events of a source that came when it had passed their times, and what it had passed when each came."""
+    """Late events of a source, and the front that it had passed when each arrived."""
 
     source: str
     events: EventBatch
@@ -38,10 +38,10 @@ class Late:
 
 @dataclass(slots=True)
 class Waiting:
-    """A batch by ascending end, some of whose events may have gone on already."""
+    """A batch by ascending end, some of whose events may have been released already."""
 
     events: EventBatch
-    first: int  # what its source had passed before: no event ends earlier
+    first: int  # the front of its source before: no event ends earlier
     last: int
     size: int
     begin: int = 0
@@ -49,7 +49,7 @@ class Waiting:
 
 @dataclass(slots=True)
 class Share:
-    """Events of a batch whose turn has come: those from `begin` to `stop`, of `size`."""
+    """The released events of a batch: those from `begin` to `stop`, of `size`."""
 
     events: EventBatch
     begin: int
@@ -59,15 +59,15 @@ class Share:
 
 @dataclass(slots=True)
 class Source:
-    """One source: what it has passed, when it was last heard of, and its batches that wait."""
+    """One source: its front, when it was last heard of, and its pending batches."""
 
     name: str
     heard: float
-    passed: int = BEGINNING  # no event comes that ends before
+    passed: int = BEGINNING  # no later event ends earlier
     front: Front = field(default_factory=Front)
     ended: bool = False
     waiting: deque[Waiting] = field(default_factory=deque)
-    count: int = 0  # events that wait
+    count: int = 0  # pending events
     idle_after: float | None = None  # seconds; None: it is always waited for
 
     def is_idle(self, now: float) -> bool:
@@ -75,7 +75,7 @@ class Source:
         return self.idle_after is not None and self.heard <= now - self.idle_after
 
     def share(self, bound: int) -> Iterator[Share]:
-        """The events that end before the bound, batch by batch as they came."""
+        """Remove the events that end before the bound, batch by batch in the order of arrival."""
         used = 0
         for batch in self.waiting:
             if batch.first >= bound:
@@ -91,7 +91,7 @@ class Source:
 
 
 def share_of(batch: Waiting, stop: int) -> Share:
-    """The events of a batch that are next. To slice all columns costs more than to copy some events in vain."""
+    """Return the next events of a batch. Slicing all columns costs more than copying a few extra events."""
     size = stop - batch.begin
     if batch.size - size < IN_VAIN:
         return Share(batch.events, batch.begin, stop, batch.size)
@@ -101,12 +101,15 @@ def share_of(batch: Waiting, stop: int) -> Share:
 class Stabiliser:
     """Merges named sources: an event is released when every other source has passed its time.
 
-    A source passes a time when it sends an event `delay` ticks later, or says so (`heartbeat`), or ends (`close`).
-    One that has been silent for `idle_after` seconds of the clock (its own, or that of all) is not waited for; when all
-    are silent, the largest time seen has passed, and no more: what they then send in order is in time. What comes when
-    its own source has passed its time is late: it takes no part, and is counted.
-    An event that is more than `jump` ticks ahead does not advance time until further events confirm it (see `Front`).
-    Of equal times the event comes first whose type is first in `types`, then whose source does, then the older.
+    A source passes a time when it sends an event `delay` ticks later, or says so (`heartbeat`), or ends (`close`). One
+    that
+    has been silent for `idle_after` seconds of the clock (its own, or that of all) is not waited for; when all are
+    silent,
+    the largest time so far has passed, and no more: what they then send in order is in time. An event whose source has
+    passed its time is late: it is set aside and counted. An event that is more than `jump` ticks ahead does not advance
+    time until further events confirm it (see `Front`). Events with equal times are ordered by the place of their type
+    in
+    `types`, then by source, then by arrival.
     """
 
     def __init__(
@@ -136,7 +139,7 @@ class Stabiliser:
     # -- the first phase --------------------------------------------------------------------------
 
     def push(self, source: str, events: EventBatch) -> None:
-        """Take what a source sends next."""
+        """Add the next events of a source."""
         origin = self._heard(source)
         size = len(events.ends)
         if not size:
@@ -160,18 +163,18 @@ class Stabiliser:
             origin.count += size
 
     def heartbeat(self, source: str, time: int) -> None:
-        """A source says that it will send no event that ends before `time`."""
+        """Declare that a source will send no event that ends before `time`."""
         origin = self._heard(source)
         origin.passed = max(origin.passed, time)
         if self.jump is not None:
             origin.front.pass_time(time)
 
     def close(self, source: str) -> None:
-        """A source has ended."""
+        """Declare that a source has ended."""
         self._heard(source).ended = True
 
     def hear(self, source: str) -> None:
-        """A source is there, though it sends nothing."""
+        """Declare that a source is alive, though it sends nothing."""
         self._heard(source)
 
     def _heard(self, name: str) -> Source:
@@ -185,7 +188,7 @@ class Stabiliser:
         return source
 
     def _with_doubted(self, origin: Source, events: EventBatch, front: int | None) -> EventBatch:
-        """The events in order, of which some are ahead of what their source has come to."""
+        """Return the events in order when some are ahead of the front of their source."""
         first = origin.passed
         trusted = np.zeros(len(events), bool) if front is None else events.ends <= front
         if not trusted.any():
@@ -194,7 +197,10 @@ class Stabiliser:
         return self._in_order(origin.name, events, np.where(trusted, events.ends, events.ends[trusted].min()), first)
 
     def _in_order(self, source: str, events: EventBatch, moving: Int64s, first: int) -> EventBatch:
-        """The events by ascending end, without the late ones, which are set aside; `moving` are the ends that count."""
+        """Return the events by ascending end; late ones are set aside.
+
+        `moving` are the ends that advance time.
+        """
         passed = np.full(len(events), first)
         passed[1:] = np.maximum(np.maximum.accumulate(moving)[:-1] - self.delay, first)
         late = events.ends < passed
@@ -207,7 +213,7 @@ class Stabiliser:
     # -- the second phase -------------------------------------------------------------------------
 
     def release(self) -> EventBatch:
-        """All events whose turn has come, in stream order, with their positions."""
+        """Return all events whose turn has come, in stream order, with their positions."""
         bound = self._bound()
         if bound <= self.safe:
             return blocks.empty()
@@ -218,7 +224,7 @@ class Stabiliser:
         return replace(merged, positions=np.arange(begin, begin + len(merged)))
 
     def _merged(self, shares: list[Share]) -> EventBatch:
-        """The events of all shares in stream order, by one gather: a slice of each batch would cost more."""
+        """Return the events of all shares in stream order, by one gather, as a slice of each batch would cost more."""
         if not shares:
             return blocks.empty()
         everything = blocks.concat([share.events for share in shares])
@@ -229,23 +235,23 @@ class Stabiliser:
         return blocks.take(everything, merged_order(everything.starts, everything.ends, ranks, begins, stops))
 
     def flush(self) -> EventBatch:
-        """All sources have ended: the rest."""
+        """Release all events: all sources have ended."""
         for source in self._sources.values():
             source.ended = True
         return self.release()
 
     def take_late(self) -> list[Late]:
-        """The late events since this was last asked for."""
+        """Return the late events since the last call."""
         late, self._late = self._late, []
         return late
 
     @property
     def waiting(self) -> int:
-        """How many events wait."""
+        """The number of pending events."""
         return sum(source.count for source in self._sources.values())
 
     def ahead(self, source: str) -> int:
-        """How many events of a source wait for slower ones."""
+        """Return how many events of a source wait for slower sources."""
         origin = self._sources[source]
         return origin.count if origin.passed > self.safe else 0
 
@@ -255,18 +261,18 @@ class Stabiliser:
         return 0 if origin.passed > self.safe else self.waiting - origin.count
 
     def patience(self) -> float | None:
-        """How many seconds it takes until one more source is idle, or None to wait for ever."""
+        """Return the seconds until the next source becomes idle, or None to wait for ever."""
         now = self._clock()
         there = [source for source in self._sources.values() if not source.ended and not source.is_idle(now)]
         left = [s.heard + s.idle_after - now for s in there if s.idle_after is not None]
         return min(left, default=None)
 
     def always_awaited(self, source: str) -> bool:
-        """Whether a source is waited for, however long it is silent."""
+        """Whether a source is waited for however long it is silent."""
         return self._sources[source].idle_after is None
 
     def _bound(self) -> int:
-        """The time that all sources have passed, the idle ones aside."""
+        """Return the time that all sources have passed, except idle ones."""
         there = [source for source in self._sources.values() if not source.ended]
         if not there:
             return END
@@ -278,7 +284,7 @@ class Stabiliser:
             if self._largest > BEGINNING:
                 bound = max(bound, self._largest + 1 - self.delay)
         for source in there:
-            # An idle source may come back, and is late only where the others have gone on without it.
+            # An idle source may come back, and is late only where others have advanced without it.
             if source.is_idle(now):
                 source.passed = max(source.passed, bound)
         return bound

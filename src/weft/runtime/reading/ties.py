@@ -1,6 +1,6 @@
-"""What decides between events with equal times: the rest of a time finer than a tick, the source, columns to order by.
+"""Order of events with equal times: by the rest of a time finer than a tick, the source, and columns to order by.
 
-All of it becomes one key for each event, an integer or some bytes, that compares the same in every part of an input.
+All of it becomes one key for each event, an integer or bytes, that compares the same in every part of an input.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def tie_keys(events: EventBatch, sources: Sequence[str], order: Sequence[str], t
 
 
 def _fine_rank(events: EventBatch, tick: int, step: int) -> Int64s | None:
-    """What is left of times as integers `step` apart; of starts only where there is room for both."""
+    """Return the rests of times as integers `step` apart; of starts only if both fit."""
     fine = [_rest(events.columns[name]) if name in events.columns else None for name in (FINE_END, FINE_START)]
     if all(part is None for part in fine):
         return None
@@ -45,13 +45,13 @@ def _fine_rank(events: EventBatch, tick: int, step: int) -> Int64s | None:
 
 
 def _rest(column: Column) -> Int64s:
-    """What is left of times; nothing of those in pieces of the input whose times are no finer than ticks."""
+    """Return the rest of times, or nothing for parts of the input whose times are no finer than ticks."""
     assert column.numbers is not None
     return np.asarray(column.numbers.fill_null(0))
 
 
 def as_ranks(keys: Keys) -> Int64s:
-    """Keys as integers in their order."""
+    """Convert keys to integers in their order."""
     if keys.dtype == np.int64:
         return keys  # type: ignore[return-value]
     ranks: Int64s = np.unique(keys, return_inverse=True)[1].astype(np.int64)
@@ -59,7 +59,7 @@ def as_ranks(keys: Keys) -> Int64s:
 
 
 def ranks_of(types: pa.Array, sources: Sequence[str]) -> Int64s:
-    """The place of each event's type among those of the declared sources; other types come last."""
+    """Return the place of each event's type among those of the declared sources; other types come last."""
     coded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
     places = {name: place for place, name in reversed(list(enumerate(sources)))}
     known = np.array([*(places.get(name, len(places)) for name in coded.dictionary.to_pylist()), len(places)])
@@ -68,7 +68,7 @@ def ranks_of(types: pa.Array, sources: Sequence[str]) -> Int64s:
 
 
 def without_fine(events: EventBatch) -> EventBatch:
-    """The events without the columns that only their order needs."""
+    """Remove the columns that only the order needs."""
     if FINE_END not in events.columns and FINE_START not in events.columns:
         return events
     columns = {name: column for name, column in events.columns.items() if name not in (FINE_END, FINE_START)}
@@ -84,7 +84,7 @@ def _values(column: Column, length: int) -> pa.Array:
     found = pa.nulls(length, pa.binary())
     if column.texts is not None:
         texts = column.texts.cast(pa.string()).cast(pa.binary())
-        escaped = pc.replace_substring(texts, b"\x00", b"\x00\xff")  # so that an end is below all that goes on
+        escaped = pc.replace_substring(texts, b"\x00", b"\x00\xff")  # so that a prefix sorts before its extensions
         found = pc.coalesce(found, _joined([pa.scalar(_TEXT), escaped, pa.scalar(b"\x00\x01")]))
     if column.numbers is not None:
         known = column.numbers.fill_null(0)
@@ -96,7 +96,7 @@ def _values(column: Column, length: int) -> pa.Array:
 
 
 def _numbers(values: npt.NDArray[Any]) -> pa.Array:
-    """Numbers as bytes: the nearest float in an order of bits, and by how much an integer differs from it."""
+    """Encode numbers as bytes in their order: the nearest float, and the difference of an integer to it."""
     near = values.astype(np.float64) + 0.0
     bits = near.view(np.uint64)
     ascending = np.where(near < 0, ~bits, bits | np.uint64(1 << 63))

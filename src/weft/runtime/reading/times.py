@@ -1,4 +1,4 @@
-"""When events happen: one time or a start and an end, read from columns as integer ticks."""
+"""Times of events: one time, or a start and an end, read from columns as integer ticks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def valid_mask(array: pa.Array) -> npt.NDArray[np.bool_]:
 def read_times(
     times: Column, starts: Column, ends: Column, length: int, names: tuple[str, str, str], time_unit: str
 ) -> tuple[Int64s, Int64s, dict[int, str]]:
-    """Start and end of each event, and why some have none (by row). One array twice when all are instantaneous."""
+    """Return start and end of each event, and why some have none (by row); one array twice for instants."""
     begun, ended, problems = _read(times, starts, ends, length, names, time_unit)
     for ticks in (begun,) if begun is ended else (begun, ended):
         if len(ticks) and not (ticks.min() > -FARTHEST and ticks.max() < FARTHEST):
@@ -76,7 +76,7 @@ def _ticks(
     problems: dict[int, str],
     wanted: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[Int64s, States]:
-    """One time column as ticks, with the state of each row. Problems of rows that are not wanted do not count."""
+    """Convert one time column to ticks, with the state of each row. Problems of unwanted rows are ignored."""
     ticks = np.zeros(length, np.int64)
     state = np.zeros(length, np.uint8)
     if column.numbers is not None:
@@ -95,7 +95,7 @@ def _ticks(
 
 
 def fine_of(column: Column, length: int, time_unit: str) -> Int64s | None:
-    """Nanoseconds by which the times of a column are after their ticks, or None if they are not."""
+    """Return the nanoseconds by which the times of a column are after their ticks, or None."""
     fine = np.zeros(length, np.int64)
     if column.fine is not None:
         fine += np.asarray(column.fine)
@@ -129,7 +129,7 @@ def _read_digits(column: Column, ticks: Int64s, state: States) -> None:
 
 
 def parse_time(text: str, time_unit: str) -> tuple[int, int] | None:
-    """An ISO 8601 date or time as ticks (UTC unless it says otherwise) and nanoseconds, None when it is none."""
+    """Parse an ISO 8601 date or time (UTC by default) to ticks and nanoseconds, or return None."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
