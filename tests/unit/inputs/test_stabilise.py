@@ -125,6 +125,28 @@ def test_what_comes_in_order_after_a_pause_of_all_is_not_late():
     assert merge.take_late() == []
 
 
+def test_the_first_to_go_on_after_a_pause_of_all_waits_for_the_others():
+    clock = Clock()
+    merge = Stabiliser(["a", "b", "c"], idle_after={"a": 5, "b": 5, "c": 9}, clock=clock)
+    for name in ("a", "b", "c"):
+        merge.push(name, batch(1))
+    clock.now += 9
+    assert ends(merge.release()) == [1, 1, 1]
+    merge.push("b", batch(20))
+    assert ends(merge.release()) == []
+    clock.now += 1
+    merge.push("a", batch(15, 21))
+    merge.push("c", batch(16, 22))
+    assert (ends(merge.release()), merge.take_late()) == ([15, 16], [])
+    clock.now += 4
+    merge.push("c", batch(23))
+    clock.now += 4  # c paused for less than it may: it was not a pause of all
+    merge.push("b", batch(30))
+    assert ends(merge.release()) == [20, 21, 22]
+    merge.push("a", batch(22))
+    assert [ends(late.events) for late in merge.take_late()] == [[22]]
+
+
 def test_each_source_is_idle_after_its_own_time():
     clock = Clock()
     merge = Stabiliser(["a", "b"], idle_after={"a": 5}, clock=clock)

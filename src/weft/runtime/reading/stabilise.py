@@ -102,14 +102,12 @@ class Stabiliser:
     """Merges named sources: an event is released when every other source has passed its time.
 
     A source passes a time when it sends an event `delay` ticks later, or says so (`heartbeat`), or ends (`close`). One
-    that
-    has been silent for `idle_after` seconds of the clock (its own, or that of all) is not waited for; when all are
-    silent,
-    the largest time so far has passed, and no more: what they then send in order is in time. An event whose source has
-    passed its time is late: it is set aside and counted. An event that is more than `jump` ticks ahead does not advance
-    time until further events confirm it (see `Front`). Events with equal times are ordered by the place of their type
-    in
-    `types`, then by source, then by arrival.
+    that has been silent for `idle_after` seconds of the clock (its own, or that of all) is not waited for; when all are
+    silent, the largest time so far has passed, and no more: what they then send in order is in time. A pause of all
+    says nothing about one of them: when one sends again, the others are waited for as at the beginning. An event whose
+    source has passed its time is late: it is set aside and counted. An event that is more than `jump` ticks ahead does
+    not advance time until further events confirm it (see `Front`). Events with equal times are ordered by the place of
+    their type in `types`, then by source, then by arrival.
     """
 
     def __init__(
@@ -184,7 +182,11 @@ class Stabiliser:
         if source.ended:
             raise UsageError(f"the source {name!r} has ended: it cannot send more")
         if source.idle_after is not None:
-            source.heard = self._clock()
+            now = self._clock()
+            if source.is_idle(now) and all(other.ended or other.is_idle(now) for other in self._sources.values()):
+                for other in self._sources.values():
+                    other.heard = now
+            source.heard = now
         return source
 
     def _with_doubted(self, origin: Source, events: EventBatch, front: int | None) -> EventBatch:
