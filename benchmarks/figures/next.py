@@ -23,6 +23,7 @@ QUERIES = (1, 5, 10, 20, 40)
 NODES = (1, 5, 10, 15, 20, 40)
 TOGETHER = 40  # operators that are deployed together, of which it is measured how many a core takes
 REWRITTEN = "rewritten"
+TURNS = 6  # of each form: fewer leave in what else the machine did
 
 
 def stream(scale: float) -> list[EventBatch]:
@@ -35,7 +36,7 @@ def seconds_of(patterns: Sequence[Composite], batches: Sequence[EventBatch]) -> 
     program = program_of(patterns)
     plans = [plan(form, statistics=KNOWN) for form in (program, optimize(program, KNOWN))]
     steady = Steady(plans, batches)
-    steady.measure(2)
+    steady.measure(TURNS)
     return steady.seconds, steady.events / sum(RATES.values())
 
 

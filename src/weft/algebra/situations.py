@@ -60,8 +60,9 @@ class Situation(Node):
     is one match. `absence` matches a partition that closes without a candidate of `any`, whatever the policies.
 
     `split` and `shared` affect how it is evaluated, not what is found. For the first `split` blocks of a sequence,
-    candidates are computed eagerly, when an event ends one; for the others, when a set may be complete. The events that
-    end a candidate of the first `shared` slots are computed once for all situations that begin with these slots.
+    candidates are computed eagerly, when an event ends one; for the others, when a set may be complete. Of `all` it is
+    computed eagerly whether the first `split` blocks have a candidate. The events that end a candidate of the first
+    `shared` slots are computed once for all situations that begin with these slots.
     """
 
     kind: Kind

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from math import sqrt
 from typing import NamedTuple
 
-from weft.algebra.analysis.dependencies import Slots, dependencies
+from weft.algebra.analysis.dependencies import Slots, dependencies, why_whole
 from weft.algebra.analysis.normal_form import clauses
 from weft.algebra.situations import Situation
 from weft.algebra.terms import mentioned
@@ -38,10 +38,10 @@ def quick_split(situation: Situation, statistics: Statistics, share: float = SHA
     if situation.split:
         return SplitChoice(situation.split)
     if situation.kind != "sequence":
-        return SplitChoice(0, f"only sequences are split, and this is {situation.kind}")
+        return SplitChoice(0, f"only sequences are split by rates, and this is {situation.kind}")
+    if (why := why_whole(situation)) is not None:
+        return SplitChoice(0, why, situation.assertion)
     most = splits_of(situation)[-1]
-    if not most:
-        return SplitChoice(0, "its conditions tie all participants together", situation.assertion)
     if any(statistics.rate(slot.type).origin == "default" for slot in situation.participants):
         return SplitChoice(0, "the rates of its types are not known, so it is not split; weft tune tries all splits")
     fitting = [early for early in range(1, most + 1) if early_work(situation, early, statistics) <= share * LOOKS]

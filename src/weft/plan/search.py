@@ -65,7 +65,7 @@ class SituationSearch:
 
     `exists` and `fills` say for each slot which events it sees, and which of these can be in a set. `ways` are the
     steps by the slot that the new event takes: None when nothing is new, or it may take several. `blocks` are those
-    of a sequence, if it has several.
+    of a sequence, if it has several, and `free_blocks` those of `all`, with each of whose slots a search can begin.
     """
 
     exists: tuple[Predicate, ...]
@@ -73,6 +73,7 @@ class SituationSearch:
     ways: dict[int | None, tuple[SearchStep, ...]]
     blocks: tuple[Block, ...] = ()
     residual: tuple[Predicate, ...] = ()  # tested on whole sets
+    free_blocks: tuple[Slots, ...] = ()
 
     @property
     def indexed(self) -> tuple[tuple[str, ...], ...]:
@@ -94,6 +95,7 @@ def search_of(situation: Situation, *, in_blocks: bool = True) -> SituationSearc
         ways: dict[int | None, tuple[SearchStep, ...]] = {}
         runs: tuple[Block, ...] = ()
         residual: tuple[Predicate, ...] = ()
+        free: tuple[Slots, ...] = ()
     else:
         at = {name: number for number, name in enumerate(situation.variables)}
         parts = clauses(situation.assertion)
@@ -109,8 +111,9 @@ def search_of(situation: Situation, *, in_blocks: bool = True) -> SituationSearc
         ways = {first: _steps(situation, shared, equal, first, blocks) for first in _firsts(situation)}
         in_sequence = situation.kind == "sequence" and len(blocks) > 1
         runs = tuple(_block(shared, equal, block) for block in blocks) if in_sequence else ()
+        free = blocks if situation.kind == "all" and len(blocks) > 1 and 0 in ways else ()
     fills = tuple(And((seen, *tests)) for seen, tests in zip(exists, own, strict=True))
-    return SituationSearch(exists, fills, ways, runs, residual)
+    return SituationSearch(exists, fills, ways, runs, residual, free)
 
 
 def search_lines(situation: Situation, search: SituationSearch) -> Iterator[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Literal
 
+from weft.algebra.analysis.dependencies import why_whole
 from weft.algebra.query import Program
 from weft.algebra.situations import SituationQuery
 from weft.described import described
@@ -185,10 +186,15 @@ def pattern_of(program: Program, name: str | None) -> SituationQuery:
     if len(able) > 1:
         raise UsageError(f"several patterns can be split: name one of {', '.join(query.name for query in able)}")
     if not able or len(splits_of(able[0].situation)) < 2:
-        raise NothingToTune("no pattern can be split: only sequences are, whose conditions do not tie all participants")
+        raise NothingToTune(f"no pattern can be split: {_why_whole(found)}")
     if any(op.query is able[0] and isinstance(op.way, KeyedSequence) for op in _situations(program)):
         raise NothingToTune(f"{able[0].name!r} runs on the kernel of equal keys, which is as fast with any split")
     return able[0]
+
+
+def _why_whole(queries: Sequence[SituationQuery]) -> str:
+    reasons = {query.name: why_whole(query.situation) for query in queries}
+    return "; ".join(f"{name}: {why}" for name, why in reasons.items() if why) or "there is none"
 
 
 def _situations(program: Program) -> list[SituationOp]:

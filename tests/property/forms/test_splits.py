@@ -1,4 +1,4 @@
-"""Every split of a sequence that is offered finds what is meant, whatever the policies; there is something to find."""
+"""Every split that is offered of a sequence or of `all` finds what is meant, whatever the policies."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ def split(program: Program, early: int) -> Program:
     return replace(program, queries=(replace(query, situation=split_sequence(query.situation, early)),))
 
 
-def test_all_splits_find_what_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["sequence", "all"])
+def test_all_splits_find_what_is_meant(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(layers, "keyed_sequence", lambda situation: None)
     seen: Counter[str] = Counter()
 
     @some(40)
-    @given(block_patterns(("sequence",)), block_streams(), st.integers(1, 20))
+    @given(block_patterns((kind,)), block_streams(), st.integers(1, 20))
     def check(text: str, events: list[EventDict], size: int) -> None:
         case = case_of(text, events, size)
         (query,) = case.program.queries
@@ -50,22 +51,28 @@ def test_all_splits_find_what_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
             seen.update(["with matches"] if early and expected else [])
 
     check()
-    assert seen["splits"] > 80 // 2, seen
+    assert seen["splits"] > (40 if kind == "sequence" else 15), seen
     assert seen["with matches"] > seen["splits"] // 20, seen
 
 
-def test_splits_survive_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["sequence", "all"])
+def test_splits_survive_restarts(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Also when another split is chosen in between."""
     monkeypatch.setattr(layers, "keyed_sequence", lambda situation: None)
 
     @some(25)
-    @given(block_patterns(("sequence",)), block_streams())
-    def check(text: str, events: list[EventDict]) -> None:
-        case = case_of(text, events, 4)
+    @given(block_patterns((kind,)), block_streams(), st.booleans())
+    def check(text: str, events: list[EventDict], changes: bool) -> None:
+        case = case_of(text, events, 3)
         (query,) = case.program.queries
         assert isinstance(query, SituationQuery)
-        chosen = plan(split(case.program, splits_of(query.situation)[-1]))
+        most = splits_of(query.situation)[-1]
+        chosen = plan(split(case.program, most))
         matcher, found, pages = Matcher(chosen), [], dict[str, bytes]()
-        for batch in event_batches(case.parts, chosen):
+        for number, batch in enumerate(event_batches(case.parts, chosen)):
+            if changes and number % 2:
+                chosen = plan(split(case.program, number // 2 % (most + 1)))
+                matcher.replace_queries({0: chosen.program.queries[0]})
             found += matcher.push(batch)
             pages = {name: page for name, page in {**pages, **matcher.snapshot()}.items() if page is not None}
             matcher = Matcher.restore(chosen, dict(pages))

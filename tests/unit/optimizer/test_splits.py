@@ -88,9 +88,10 @@ PAIRS = "sequence(A a, B b, C c, D d, E e, F f) where a.k = b.k and c.k = d.k an
 def test_which_splits_there_are() -> None:
     assert [*splits_of(situation_of(PAIRS))] == [0, 1, 2]
     assert [*splits_of(situation_of("sequence(A a, B b, C c) where a.k = c.k"))] == [0]
-    assert [*splits_of(situation_of("all(A a, B b)"))] == [0]
+    assert [*splits_of(situation_of("all(A a, B b, C c) where a.k = c.k"))] == [0, 1]
+    assert [*splits_of(situation_of("all(A a, B b) policies evaluation deferred"))] == [0]
     assert [*splits_of(situation_of("any(A a, B b)"))] == [0]
-    whole = situation_of("all(A a, B b)")
+    whole = situation_of("any(A a, B b)")
     assert split_sequence(whole, 1) is whole
 
 
@@ -110,7 +111,9 @@ def test_splits_as_they_are_written(text: str, early: int) -> None:
         (f"{PAIRS} policies split early", "does not divide the 3 blocks"),
         (f"{PAIRS} policies split 1:2, split 2:1", "split a second time"),
         (f"{PAIRS} policies repeated first; a: split 1:2", "the whole pattern"),
-        ("all(A a, B b) policies split 1:1", "only sequences are split"),
+        ("any(A a, B b) policies split 1:1", "only sequences and all are split, and this is any"),
+        ("all(A a, B b) policies split 1:1, evaluation deferred", "searched once for each partition"),
+        ("all(A a, A b) policies split 1:1", "tie all participants"),
         ("sequence(A a, B b) where a.k = b.k policies split 1:1", "tie all participants"),
     ],
 )

@@ -110,7 +110,7 @@ def test_all_splits_are_tried() -> None:
         (TEXT, {"domains": {"k": (3, 1)}}, "the least comes first"),
         (TEXT, {"distribution": "normal"}, "poisson or uniform"),
         (TEXT, {"events": 5, "runs": 2}, "no set was found"),
-        ("pattern P all(A a, B b)", {}, "no pattern can be split"),
+        ("pattern P any(A a, B b)", {}, "no pattern can be split"),
         ("pattern P sequence(A a, B b)", {}, "kernel of equal keys"),
         (f"{TEXT}\n{TEXT.replace('P', 'Q')}", {}, "name one of P, Q"),
     ],
@@ -161,10 +161,19 @@ def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_a_program_that_needs_no_tuning_is_no_error(tmp_path: Path, words: list[str]) -> None:
     program = tmp_path / "p.epn"
-    program.write_text("pattern P all(A a, B b) context fixed 10\n")
+    program.write_text("pattern P any(A a, B b) context fixed 10\n")
     done = CliRunner().invoke(app, ["tune", str(program), *words])
     assert done.exit_code == 0
     assert "no pattern can be split" in done.stdout
+
+
+def test_patterns_of_kind_all_are_tuned() -> None:
+    """While the early block has no candidate, no set is looked for."""
+    text = "all(A a, B b, C c, D d) where a.x > b.x + 90 and c.x <> d.x policies repeated first, consumption consume"
+    found = tune(weft.compile(f"pattern P {text} context fixed 1 hours", "epn"), events=600, runs=2, more=0)
+    late, early = found.alternatives
+    assert (late.split, early.split, found.quick) == ("0:2", "1:1", "0:2")
+    assert early.looked < late.looked / 2
 
 
 def test_the_slowest_of_a_hundred_sets_can_be_what_counts() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from weft.algebra.analysis.normal_form import clauses
+from weft.algebra.policies import Evaluation
 from weft.algebra.situations import Situation
 from weft.algebra.terms import mentioned
 from weft.tree import Node
@@ -49,6 +50,17 @@ def dependencies(situation: Situation) -> Dependencies:
         types = [slot.type for slot in situation.participants]
         blocks = _joined(components, [[at for at, other in enumerate(types) if other == type_] for type_ in types])
     return Dependencies(situation.variables, tuple(edges), components, blocks)
+
+
+def why_whole(situation: Situation) -> str | None:
+    """Why a situation has no splits, or None if it has."""
+    if situation.kind not in ("sequence", "all"):
+        return f"only sequences and all are split, and this is {situation.kind}"
+    if situation.kind == "all" and situation.evaluation is Evaluation.DEFERRED:
+        return "all is searched once for each partition, when it closes"
+    if len(dependencies(situation).blocks) < 2:
+        return "its conditions tie all participants together"
+    return None
 
 
 def _joined(groups: Iterable[Iterable[int]], ties: Iterable[Iterable[int]]) -> tuple[Slots, ...]:

@@ -1,7 +1,8 @@
-"""Blocks of a sequence that no condition links: how late a candidate of a block can begin.
+"""Blocks of a sequence or of `all` that no condition links: how late a candidate can begin, and whether there is one.
 
 Sets of a sequence are searched block by block once the time before which each block must end is known. In a block
 candidates are searched from the last event back, latest first, and only those that begin later than the best so far.
+There are sets of `all` only if each block has a candidate, which is noted for the blocks that are evaluated early.
 """
 
 from __future__ import annotations
@@ -12,19 +13,35 @@ from weft.kernels.jit import device_no_refcount
 from weft.kernels.situations.clauses import holds
 from weft.kernels.situations.participants import (
     BACK,
+    BLOCK_FROM,
+    BLOCK_SIZE,
     BLOCK_STEPS,
     BLOCKS,
     BOUND,
+    CANDIDATE,
+    COUNT,
+    EAGER,
     EVENT,
     EVENT_END,
     EVENT_START,
     HELD,
+    LINK,
     LOOKED,
     NEVER,
+    OLDEST,
     PART,
+    PARTICIPANT,
+    PARTITION,
+    SIDE,
+    SLOT,
+    SLOTS,
     STARTS_BY,
+    STEPS,
+    UNTOLD,
     WALK,
     WIDTH,
+    WITH,
+    WITHOUT,
     Int64s,
     Number,
     find_chain,
@@ -106,3 +123,64 @@ def latest_start(m: Int64s, room: Int64s, part: Number, block: Number, bound: Nu
                 remove_entry(m, entry)
         entry = earlier
     return best
+
+
+# ---------------------------------------------------------------- all
+
+
+@device_no_refcount
+def _is_in_candidate(m: Int64s, room: Int64s, entry: Number) -> bool:
+    """Whether the block of an entry, in `all`, has a candidate with it."""
+    own, count = m[entry + SLOT], m[COUNT]
+    steps, top = m[STEPS] + (1 + own) * count * STEPPED, m[m[SLOTS] + own * PARTICIPANT + BLOCK_SIZE] - 1
+    m[m[BOUND] : m[BOUND] + count] = -1
+    depth: Number = np.int64(0)
+    m[m[WALK]] = entry
+    while depth >= 0:
+        step = steps + depth * STEPPED
+        slot, one = m[step + SLOT_OF], m[m[WALK] + depth]
+        m[m[BOUND] + slot] = -1
+        if one == 0:
+            depth -= 1
+            continue
+        m[LOOKED] += 1
+        m[m[WALK] + depth] = m[one + m[step + LINK_OF] + 1] if depth > 0 else np.int64(0)
+        free = True
+        if m[step + SHARES] != 0:
+            for other in range(count):
+                free = free and m[m[BOUND] + other] != m[one + EVENT]
+        m[m[BOUND] + slot], m[m[HELD] + slot] = m[one + EVENT], one
+        if free and holds(m, room, m[step + QUICK_AT], m[step + QUICK_END], m[step + CODE_AT], m[step + CODE_END]):
+            if depth == top:
+                return True
+            depth += 1
+            m[m[WALK] + depth] = _newest(m, room, m[entry + PART], step + STEPPED, np.int64(NEVER))
+    return False
+
+
+@device_no_refcount
+def note_candidate(m: Int64s, room: Int64s, entry: Number) -> None:
+    """Note whether the block of a new entry, in `all`, has a candidate now; if that is not worked out, that it may."""
+    slot = m[SLOTS] + m[entry + SLOT] * PARTICIPANT
+    noted = m[entry + PART] + PARTITION + (m[slot + BLOCK_FROM] - 1) * SIDE + CANDIDATE
+    if m[slot + EAGER] == 0:
+        m[noted] = UNTOLD
+    elif m[noted] != WITH and _is_in_candidate(m, room, entry):
+        m[noted] = WITH
+
+
+@device_no_refcount
+def has_candidates(m: Int64s, room: Int64s, part: Number) -> bool:
+    """Whether each block of `all` that is worked out early has a candidate; where that is not known it is found out."""
+    for slot in range(m[COUNT]):
+        own, noted = m[SLOTS] + slot * PARTICIPANT, part + PARTITION + slot * SIDE + CANDIDATE
+        if m[own + EAGER] == 0 or m[own + BLOCK_FROM] != slot + 1:
+            continue
+        if m[noted] == UNTOLD:
+            entry = m[part + PARTITION + slot * SIDE + OLDEST]
+            while entry != 0 and not _is_in_candidate(m, room, entry):
+                entry = m[entry + LINK]
+            m[noted] = WITHOUT if entry == 0 else WITH
+        if m[noted] == WITHOUT:
+            return False
+    return True

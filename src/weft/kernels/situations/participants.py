@@ -39,8 +39,9 @@ CURRENT, SOME, HOLDS_NEW, BOUND, HELD, LOW, HIGH, NEEDED_CHAINS, LAST_NUMBER = r
 WALK, BLOCK_STEPS, BLOCK_COUNT, LOOKED, LASTING_EVENTS, FREE_SHELF, SHELVES_FREE = range(56, 63)
 HEADER = 63
 # Fields of a slot of the situation. EAGER: 1 + the number of the block that is worked out when an event ends it here.
-REPEATED, CONSUMES, INDEX, INDEXES, EAGER = range(5)
-PARTICIPANT = 5
+# In `all` BLOCK_FROM is 1 + the first slot of its block, or 0 if there is only one, and EAGER 1 if it is worked out.
+REPEATED, CONSUMES, INDEX, INDEXES, EAGER, BLOCK_FROM, BLOCK_SIZE = range(7)
+PARTICIPANT = 7
 EVERY, FIRST, LAST, OVERRIDE = range(4)
 # Fields of an entry. STARTS_BY: no candidate of its block that ends with it starts later. After them, for each
 # attribute of the slot that is looked up: its chain, next and previous.
@@ -49,12 +50,14 @@ ENTRY = 13
 CHAINED = 3
 # Fields of a partition. LATER and EARLIER link those of one key that are open; LEFT and RIGHT are those that end no
 # earlier. After them for each slot the oldest and the newest entry, the least end of any event that was in it, and the
-# shelves where entries were found by time: the next search begins there.
+# shelves where entries were found by time: the next search begins there. CANDIDATE, of the first slot of a block of
+# `all`: whether the block has one.
 KEY, START, END, ORIGIN, TAKEN, FIRST_END, FIRST_PLACE, NUMBER, LATER, EARLIER = range(10)
 FILLED, TODO, NEXT_TODO, LEFT, RIGHT = range(10, 15)
 PARTITION = 15
-OLDEST, NEWEST, LEAST_END, AFTER_TIME, BEFORE_TIME = range(5)
-SIDE = 5
+OLDEST, NEWEST, LEAST_END, AFTER_TIME, BEFORE_TIME, CANDIDATE = range(6)
+SIDE = 6
+UNTOLD, WITHOUT, WITH = range(3)  # of CANDIDATE
 # Fields of a shelf: some entries of a slot that follow each other, so that a search by time passes them by.
 FIRST_ON, ON_SHELF, NEXT_SHELF, SHELF_BEFORE = range(4)
 SHELF = 4
@@ -306,6 +309,9 @@ def remove_entry(m: Int64s, entry: Number) -> None:
     if before == 0 and after == 0:
         m[part + FILLED] -= 1
     _take_off_shelf(m, side, entry)
+    block = m[m[SLOTS] + slot * PARTICIPANT + BLOCK_FROM]
+    if block != 0 and m[part + PARTITION + (block - 1) * SIDE + CANDIDATE] == WITH:
+        m[part + PARTITION + (block - 1) * SIDE + CANDIDATE] = UNTOLD
     other = m[entry + TWIN]
     while m[other + TWIN] != entry:
         other = m[other + TWIN]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from weft.kernels.jit import bare_kernel, device_no_refcount, kernel
-from weft.kernels.situations.blocks import ends_candidate
+from weft.kernels.situations.blocks import ends_candidate, note_candidate
 from weft.kernels.situations.participants import (
     ARRIVED,
+    BLOCK_FROM,
     CHAIN,
     CHAINS,
     CHAINS_FREE,
@@ -174,7 +175,11 @@ def _enter(m: Int64s, room: Int64s, part: Number, arriving: Int64s, at: Number) 
         if fills != 0 and useful:
             entry = add_entry(m, room, part, slot, arriving[at + NUMBERED], start, end, arriving[at + PLACED], twin)
             eager = m[m[SLOTS] + slot * PARTICIPANT + EAGER]
-            if eager != 0 and not ends_candidate(m, room, entry, eager - 1):
+            if m[KIND] == ALL:
+                if m[m[SLOTS] + slot * PARTICIPANT + BLOCK_FROM] != 0:
+                    note_candidate(m, room, entry)
+                twin = entry
+            elif eager != 0 and not ends_candidate(m, room, entry, eager - 1):
                 remove_entry(m, entry)
             else:
                 twin = entry

@@ -11,7 +11,7 @@ import numpy as np
 from weft.kernels.jit import bare_kernel, device_no_refcount
 from weft.kernels.machine.machine import CHOSEN, Machine
 from weft.kernels.memory.room import lend
-from weft.kernels.situations.blocks import SLOT_OF, STEPPED
+from weft.kernels.situations.blocks import SLOT_OF, STEPPED, has_candidates
 from weft.kernels.situations.found_sets import DONE, FULL, GROW, PAUSE, emit
 from weft.kernels.situations.participants import (
     ARRIVED,
@@ -76,6 +76,7 @@ from weft.kernels.situations.participants import (
 )
 from weft.kernels.situations.partitions import (
     ABSENCE,
+    ALL,
     ANY,
     ARRIVING,
     CLOSE,
@@ -170,7 +171,7 @@ def _select(
         return _alternatives(m, part, out, counting)
     if m[DEPTH] < 0:
         m[m[SOME]] = 0
-        if m[part + FILLED] < m[COUNT]:
+        if m[part + FILLED] < m[COUNT] or (m[KIND] == ALL and not has_candidates(m, room, part)):
             return DONE
     way: Number = np.int64(0)
     last_own: Number = np.int64(-1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from weft.algebra.analysis.dependencies import dependencies
+from weft.algebra.analysis.dependencies import dependencies, why_whole
 from weft.algebra.policies import Cardinality, Consumption, Evaluation, Repeated
 from weft.algebra.situations import Situation
 from weft.errors import did_you_mean
@@ -108,9 +108,8 @@ def lowered_split(value: Name, situation: Situation, findings: Findings) -> Situ
     """The situation with the split that was chosen; one that it does not have is reported."""
     graph = dependencies(situation)
     parts = [int(part) for part in value.text.split(":") if part.isdigit() and len(part) < MOST_DIGITS]
-    most = len(graph.blocks)
-    if situation.kind != "sequence" or most < 2:
-        why = "only sequences are split" if situation.kind != "sequence" else "its conditions tie all participants"
+    most, why = len(graph.blocks), why_whole(situation)
+    if why is not None:
         findings.error("no-such-split", f"this pattern cannot be split: {why}", value.span, "remove the policy")
     elif len(parts) < 2 or sum(parts) != most or parts[-1] < 1:
         message = f"{value.text!r} does not divide the {most} blocks of this pattern: {graph.to_text()}"

@@ -225,7 +225,7 @@ def has_choice(query: AnyQuery) -> bool:
             tests = (part for part in pattern.walk() if isinstance(part, Correlate))
             return any(isinstance(part.pattern, Correlate) for part in tests)
         case SituationQuery(situation=situation):
-            return not situation.split and len(splits_of(situation)) > 1
+            return situation.kind == "sequence" and not situation.split and len(splits_of(situation)) > 1
 
 
 def _against(query: CompositeQuery, read: Collection[str], made: frozenset[str]) -> str | None:

@@ -128,14 +128,25 @@ class SituationTables:
         self._class_at.append(len(self._class_slots))
         return self._class_at[-1] > self._class_at[-2]
 
-    def _slot(self, situation: Situation, slot: int) -> tuple[int, int, int, int, int]:
+    def _slot(self, situation: Situation, slot: int) -> tuple[int, ...]:
         participant = situation.participants[slot]
         consumes = int(participant.consumption is Consumption.CONSUME)
         first, after = int(self._index_at[slot]), int(self._index_at[slot + 1])
         ends = [block.slots[-1] for block in self._search.blocks[: situation.split]]
         # The ends of a shared prefix are known already.
         eager = 1 + ends.index(slot) if slot in ends and slot >= situation.shared else 0
-        return _REPEATED[participant.repeated], consumes, first, after - first, eager
+        own = next((block for block in self._search.free_blocks if slot in block), ())
+        if own:
+            eager = int(own in self._search.free_blocks[: situation.split])
+        return (
+            _REPEATED[participant.repeated],
+            consumes,
+            first,
+            after - first,
+            eager,
+            (own[0] + 1 if own else 0),
+            len(own),
+        )
 
     def _steps(self) -> list[int]:
         """Return all steps by the slot that a new event takes, after those for no slot in particular."""
