@@ -21,6 +21,7 @@ from weft.runtime.reading.order import EventSource
 from weft.runtime.reading.ties import Keys, tie_keys, without_fine
 from weft.runtime.spark.batching import MOST_ROW_BYTES
 from weft.runtime.spark.jobs.job import Job
+from weft.runtime.spark.packing.lean_rows import alike, lean
 from weft.runtime.spark.packing.runs import Bytes, Place, SortedRun, join_runs, pack_told, slice_run
 from weft.runtime.spark.packing.streams import pack_shares
 from weft.runtime.spark.packing.times import Ranks, encode_times
@@ -108,6 +109,7 @@ class Packer:
     def add(self, events: EventSource) -> Iterator[pa.RecordBatch]:
         """Take a chunk; the rows of those that are enough together."""
         everything, ties = _read(events, self._job)
+        everything = lean(everything)
         self._rejected += events.rejected
         self._unpacked += len(everything)
         types = self._job.plan.relevant_types
@@ -133,7 +135,8 @@ class Packer:
 
     def _rows(self) -> pa.RecordBatch:
         """The rows of what is pending."""
-        run = join_runs(self._pending)
+        joinable = alike([pending.events for pending in self._pending])
+        run = join_runs([replace(run, events=own) for run, own in zip(self._pending, joinable, strict=True)])
         rejects = pack_rejects(self._rejected) if self._rejected else None
         job, place = self._job, self._place
         if job.counts_by_range:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from weft.runtime.data import blocks
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.lanes.sieve import BOUND
+from weft.runtime.spark.packing.lean_rows import full, narrow_rows
 
 _SIGNED = (pa.int8(), pa.int16(), pa.int32())
 _STEPS = (np.uint8, np.uint16, np.uint32)
@@ -26,6 +27,7 @@ def narrow(events: EventBatch) -> EventBatch:
         types=_narrow_array(events.types),
         columns={name: column.map(_narrow_array) for name, column in events.columns.items()},
         streams=None if events.streams is None else _narrow_array(events.streams),
+        rows=None if events.rows is None else narrow_rows(events.rows, _narrow_array),
     )
 
 
@@ -76,7 +78,7 @@ def unpack_events(data: bytes | pa.Buffer, ends: Int64s, starts: Int64s) -> Even
     packed, rows = _with_rows(data)
     positions = np.cumsum(packed.positions, dtype=np.int64)
     own_ends = ends[positions]
-    return EventBatch(
+    events = EventBatch(
         _widen(packed.types),
         own_ends if starts is ends else starts[positions],
         own_ends,
@@ -85,6 +87,7 @@ def unpack_events(data: bytes | pa.Buffer, ends: Int64s, starts: Int64s) -> Even
         None if packed.streams is None else _widen(packed.streams),
         rows=rows,
     )
+    return full(events)
 
 
 def _with_rows(data: bytes | pa.Buffer) -> tuple[EventBatch, pa.RecordBatch | None]:
