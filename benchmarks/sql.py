@@ -1,7 +1,7 @@
 """Six patterns by weft on Spark and by hand-written Spark SQL: CPU time of all processes, from Parquet to a count.
 
-Part "written" writes the matches with all their events instead, and SQL the same rows. Part "fixed" is what the second
-call in a session takes for few events, each way in a process of its own.
+Part "written" writes the matches of two of them with all their events instead, and SQL the same rows. Part "fixed" is
+what the second call in a session takes for few events, each way in a process of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from benchmarks.measure import Row, row
 from benchmarks.spark import tree_cpu
-from benchmarks.sql_tasks import TASKS, WRITTEN, Task, payments, trades
+from benchmarks.sql_tasks import TASKS, WRITTEN, WRITTEN_RARELY, Task, payments, trades
 
 from weft.errors import UsageError, did_you_mean
 
@@ -31,6 +31,7 @@ SPARK_SCAN = "frame, Spark's scan"
 ROOT = Path(__file__).parent.parent
 FEW = 10_000
 WRITTEN_EVENTS = 1_000_000
+SQL_COLUMNS = ("id", "start", "end", "variables")
 WAYS = {"frame, direct scan": ">= 3", SPARK_SCAN: ">= 1.3", "path": ">= 3"}
 Work = Callable[[], int]
 
@@ -87,43 +88,54 @@ def _least_seconds(works: Mapping[str, Callable[[], object]]) -> dict[str, float
 
 
 def written(scale: float) -> Iterator[Row]:
-    """Matches of payments with all attributes of their events: collected, written to nothing, and to Parquet."""
-    import weft
+    """Matches with all attributes of their events: collected, written to nothing, and to Parquet."""
     from weft.runtime.spark.session import LASTING_SETTINGS, spark_session
 
     count = max(FEW, int(WRITTEN_EVENTS * scale))
     session = spark_session(settings=LASTING_SETTINGS)
-    program = weft.compile(WRITTEN.query, language=WRITTEN.language)
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        path, out = f"{folder}/payments", f"{folder}/out"
-        write(path, payments(count))
+    for task in (WRITTEN, WRITTEN_RARELY):
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            write(f"{folder}/events", payments(count) if task.payments else trades(count))
+            yield from _written(session, task, f"{folder}/events", f"{folder}/out")
 
-        def by_sql() -> Any:
-            session.read.parquet(path).createOrReplaceTempView("events")
-            return session.sql(WRITTEN.sql)
 
-        sources: dict[str, Callable[[], Any]] = {
-            "SQL": by_sql,
-            "weft, direct scan": lambda: weft.match(session.read.parquet(path), program),
-            "weft, Spark's scan": lambda: weft.match(session.read.parquet(path), program, scan="spark"),
-        }
-        found = {name: source().count() for name, source in sources.items()}
-        if len(set(found.values())) > 1:
-            raise RuntimeError(f"the numbers of matches differ: {found}")
-        ends: dict[str, Callable[[Any], object]] = {
-            "noop": lambda frame: frame.write.format("noop").mode("overwrite").save(),
-            "Parquet": lambda frame: frame.write.mode("overwrite").parquet(out),
-            "toArrow": lambda frame: frame.toArrow(),
-        }
-        for end, act in ends.items():
-            works = {name: partial(_acted, act, source) for name, source in sources.items()}
-            for work in works.values():
-                work()
-            seconds = _least_seconds(works)
-            yield row(f"{found['SQL']:,} matches to {end}, SQL", seconds["SQL"], "CPU s")
-            for name in list(sources)[1:]:
-                yield row(f"  {name}", seconds[name], "CPU s", "SQL", seconds["SQL"] / seconds[name])
+def _written(session: Any, task: Task, path: str, out: str) -> Iterator[Row]:
+    """The rows of one pattern; weft gives its usual columns, or those that SQL gives."""
+    import weft
+
+    program = weft.compile(task.query, language=task.language)
+
+    def by_sql() -> Any:
+        session.read.parquet(path).createOrReplaceTempView("events")
+        return session.sql(task.sql)
+
+    def by_weft(**options: Any) -> Any:
+        return weft.match(session.read.parquet(path), program, **options)
+
+    sources: dict[str, Callable[[], Any]] = {
+        "SQL": by_sql,
+        "weft, direct scan": by_weft,
+        "weft, direct scan, SQL's columns": partial(by_weft, columns=SQL_COLUMNS),
+        "weft, Spark's scan": partial(by_weft, scan="spark"),
+        "weft, Spark's scan, SQL's columns": partial(by_weft, scan="spark", columns=SQL_COLUMNS),
+    }
+    found = {name: source().count() for name, source in sources.items()}
+    if len(set(found.values())) > 1:
+        raise RuntimeError(f"the numbers of matches differ: {found}")
+    ends: dict[str, Callable[[Any], object]] = {
+        "noop": lambda frame: frame.write.format("noop").mode("overwrite").save(),
+        "Parquet": lambda frame: frame.write.mode("overwrite").parquet(out),
+        "toArrow": lambda frame: frame.toArrow(),
+    }
+    for end, act in ends.items():
+        works = {name: partial(_acted, act, source) for name, source in sources.items()}
+        for work in works.values():
+            work()
+        seconds = _least_seconds(works)
+        yield row(f"{task.name}: {found['SQL']:,} matches to {end}, SQL", seconds["SQL"], "CPU s")
+        for name in list(sources)[1:]:
+            yield row(f"  {name}", seconds[name], "CPU s", "SQL", seconds["SQL"] / seconds[name])
 
 
 def _acted(act: Callable[[Any], object], source: Callable[[], Any]) -> object:

@@ -146,6 +146,20 @@ WRITTEN = replace(
         """,
 )
 
+_TRADE = "struct(type, ts, name, price, volume, id)"
+# The second in the same way: few matches of many events.
+WRITTEN_RARELY = replace(
+    TASKS[1],
+    sql=f"""
+        SELECT md5(concat_ws(',', a.id, b.id, c.id)) AS id, a.ts AS start, c.ts AS end, struct(a, b, c) AS variables
+        FROM (
+          SELECT {_TRADE} AS a, lead({_TRADE}, 1) OVER (PARTITION BY name ORDER BY ts) AS b,
+            lead({_TRADE}, 2) OVER (PARTITION BY name ORDER BY ts) AS c FROM events)
+        WHERE a.type = 'SELL' AND b.type = 'BUY' AND c.type = 'SELL'
+          AND a.volume >= {LARGE} AND b.volume >= {LARGE} AND c.volume >= {LARGE} AND c.ts - a.ts <= 3600000
+        """,
+)
+
 
 def trades(count: int, seed: int = 7) -> pa.Table:
     """One trade each millisecond of one of 100 symbols; half are sales, one in ten is a cancellation; prices wander."""
