@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,18 @@ def test_filters_reach_the_scan_and_change_no_match(frame: DataFrame) -> None:
     assert "EqualTo(type,A),GreaterThan(x,3.0)" in pushed.replace(" ", "")
     assert ids(matches) == ids(weft.match(frame, PAIRS)) != []
     assert matches.count() == len(ids(matches))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_attributes_that_are_only_shown_leave_the_jvm_for_events_in_matches(frame: DataFrame) -> None:
+    text = "SELECT * WHERE A AS a : C AS b FILTER a[x > 3] AND b[x > 0] PARTITION BY [k] WITHIN 1 HOUR"
+    matches = weft.match(frame, text, scan="spark")
+    found = matches.orderBy("start", "end", "id").collect()
+    assert found == weft.match(frame, text).orderBy("start", "end", "id").collect() != []
+    assert all(row["variables"]["a"][0]["note"] == f"note {row['start']}" for row in found)
+    conditions = re.findall(r"CASE WHEN ((?:(?!CASE WHEN).)*?) THEN note", plan_of(matches))
+    assert conditions
+    assert all("> 3.0" in condition for condition in conditions)
 
 
 def test_unreadable_events_pass_the_filter(frame: DataFrame) -> None:

@@ -59,25 +59,49 @@ def useful_rows(job: Job, schema: T.StructType) -> Column | None:
 
     Of a stream they must come along, since time follows them; but not what they have besides.
     """
-    reading, names = job.reading, schema.names
     plan = job.leaving_out if job.streaming else job.plan
-    if plan is None or job.counts_positions or reading.key or not job.limits.is_none or streams_of(plan.program):
-        return None
-    if not is_plain(schema) or {START, END} & set(names) or not {reading.time, reading.type} <= set(names):
-        return None
-    time = schema[reading.time].dataType
-    if not isinstance(time, _TIMES) or not is_text(schema[reading.type].dataType):
-        return None
-    if not isinstance(time, INTEGERS) and reading.time_unit == "ns":  # some times are too far away for such ticks
+    if plan is None or job.counts_positions or streams_of(plan.program) or not _may_leave_out(job, schema):
         return None
     seen = uses_of(plan).seen
-    if seen is None or any(attributes for attributes in _declared(reading.catalog)):
+    return None if seen is None else _any_or_unreadable(seen, job, schema)
+
+
+def shown_rows(job: Job, schema: T.StructType) -> Column | None:
+    """A condition that rows of a whole input satisfy if a match may show them, or if they cannot be read.
+
+    None if any row may be shown, or if all that come along may be.
+    """
+    if job.streaming or not _may_leave_out(job, schema):
         return None
-    conditions = [Conditions(schema, reading.type).implied(predicate) for predicate in seen]
+    uses = uses_of(job.plan)
+    if uses.bound == uses.seen and useful_rows(job, schema) is not None:
+        return None
+    return _any_or_unreadable(uses.bound, job, schema)
+
+
+def _may_leave_out(job: Job, schema: T.StructType) -> bool:
+    """Whether Spark knows which rows weft can read, and nothing depends on the values of all of them."""
+    reading, names = job.reading, schema.names
+    if reading.key or not job.limits.is_none or not is_plain(schema) or {START, END} & set(names):
+        return False
+    if not {reading.time, reading.type} <= set(names) or not is_text(schema[reading.type].dataType):
+        return False
+    time = schema[reading.time].dataType
+    if not isinstance(time, _TIMES):
+        return False
+    if not isinstance(time, INTEGERS) and reading.time_unit == "ns":  # some times are too far away for such ticks
+        return False
+    return not any(_declared(reading.catalog))
+
+
+def _any_or_unreadable(predicates: Sequence[Predicate], job: Job, schema: T.StructType) -> Column | None:
+    """A condition of rows for which one of the predicates holds, or that cannot be read; None if Spark cannot tell."""
+    reading = job.reading
+    conditions = [Conditions(schema, reading.type).implied(predicate) for predicate in predicates]
     if not conditions or any(condition is None for condition in conditions):
         return None
     unreadable = [F.col(quoted(name)).isNull() for name in (reading.time, reading.type)]
-    if isinstance(time, T.LongType):  # some times are too far away
+    if isinstance(schema[reading.time].dataType, T.LongType):  # some times are too far away
         ticks = F.col(quoted(reading.time))
         unreadable += [ticks <= -FARTHEST, ticks >= FARTHEST]
     return reduce(or_, [*(condition for condition in conditions if condition is not None), *unreadable])

@@ -19,7 +19,7 @@ from weft.runtime.reading.times import END, START
 from weft.runtime.spark.columns import RUN_COLUMNS, quoted, told
 from weft.runtime.spark.jobs.job import Job
 from weft.runtime.spark.packing.chunks import gather, pack_part
-from weft.runtime.spark.packing.filters import useful_rows
+from weft.runtime.spark.packing.filters import shown_rows, useful_rows
 from weft.runtime.spark.packing.letters import LETTERS, Letters, letters_of
 from weft.runtime.spark.shipping import mapped
 
@@ -89,8 +89,9 @@ def needed_columns(
     `beside` follow them as they are. `without`: columns, or fields of theirs, that are left out.
 
     Spark looks columns up by name on the way to Python, where a dot or a back-quote in one is read as something else.
-    Attributes of events that cannot matter are emptied before they leave the JVM. Those events themselves must come
-    along: they count for the positions of the others, or for the time of a stream.
+    Attributes of events that cannot matter are emptied before they leave the JVM, and those that results only show
+    where no match can show the event. Those events themselves must come along: they count for the positions of the
+    others, or for the time of a stream, or stand between others.
     """
     reading, names = job.reading, schema.names
     check_columns(names, reading)
@@ -101,6 +102,8 @@ def needed_columns(
     if job.streaming and not job.tallies and not beside:
         found = useful_rows(job, schema)
         matters = matters if found is None else found
+    shown = shown_rows(job, schema)
+    only_shown = set() if shown is None else set(reading.shown or ()).difference(reading.columns or ())
     read: dict[str, tuple[Column, DataType]] = {}
     for name in names:
         if name in without:
@@ -108,7 +111,8 @@ def needed_columns(
         if name in always:
             read[name] = F.col(quoted(name)), schema[name].dataType
         elif name in needed:
-            read[name] = F.when(matters, F.col(quoted(name))), schema[name].dataType
+            mattering = shown if shown is not None and name in only_shown and not _has_fields(name, needed) else matters
+            read[name] = F.when(mattering, F.col(quoted(name))), schema[name].dataType
     for name in sorted(needed.difference(names, without)):
         if name.partition(".")[0] in names:  # a field of a struct; its type is told by Arrow
             field = F.col(".".join(map(quoted, name.split("."))))
@@ -118,6 +122,11 @@ def needed_columns(
     if beside:
         return frame.select(*columns, *beside), tuple(read)
     return told(frame.select(*columns), kinds), tuple(read)
+
+
+def _has_fields(name: str, needed: Collection[str]) -> bool:
+    """Whether conditions read fields of a struct."""
+    return any(other.startswith(f"{name}.") for other in needed)
 
 
 def check_columns(names: Sequence[str], reading: Reading, where: str = "") -> None:
