@@ -1,4 +1,4 @@
-"""The local engine: events in stream order go through one matcher, matches come out in match order."""
+"""The local engine: passes events in stream order through one matcher, and sorts matches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LanesFor = Callable[[Statistics], tuple[Plan, tuple[Lane, ...], Choices] | None]
 
 
 class Events(Protocol):
-    """Events in stream order, batch by batch."""
+    """Protocol of a source: events in stream order, batch by batch."""
 
     reading: Reading
     rejected: list[Rejected]
@@ -49,22 +49,22 @@ class Events(Protocol):
 
     @property
     def is_live(self) -> bool:
-        """Whether events are to be matched as they come."""
+        """Whether events are matched as they arrive."""
 
     @property
     def safe(self) -> int | None:
-        """All events that end before this time have been given, or None if it is the last one's end."""
+        """The time before which all events were yielded, or None for the end of the last one."""
 
     def __iter__(self) -> Iterator[EventBatch]:
-        """The batches; one may be empty when time has passed without events."""
+        """Yield batches; one may be empty when time has passed without events."""
 
 
 class LocalRun:
-    """One pass of a plan over a source of events, in this process: by one matcher, or by several in lanes.
+    """One pass of a plan over a source of events in this process, by one matcher or by several lanes.
 
-    `written` is the program as it was before it was optimised by the `choices`: matchers may change its form.
-    `lanes_for` says whether a long input is better shared out, by statistics of its first events, and how it is then
-    optimised.
+    `written` is the program before it was optimised with the `choices`: matchers may change its form. `lanes_for`
+    decides by
+    statistics of the first events whether a long input is better split, and how it is then optimised.
     """
 
     def __init__(
@@ -95,16 +95,16 @@ class LocalRun:
 
     @property
     def rejected(self) -> Sequence[Rejected]:
-        """The events that could not be read; complete when the pass is."""
+        """The events that could not be read; complete after the pass."""
         return self._source.rejected
 
     @property
     def doubts(self) -> list[str]:
-        """What the events show that is probably not meant; complete when the pass is."""
+        """Warnings about the events; complete after the pass."""
         return doubts_of(self._plan.program, self._census.counts, self.counters)
 
     def rows(self, finish: Finish | None = None) -> Iterator[pa.RecordBatch]:
-        """All matches, in match order, as rows of MATCH_SCHEMA, or what is made of them."""
+        """Yield all matches in match order as rows of MATCH_SCHEMA, or converted by `finish`."""
         batches = self._looked_at()
         with self._pool() as finders, self._pool() as writers:
             yield from self._rows(batches, self._matcher(finders), writers, finish)
@@ -134,7 +134,7 @@ class LocalRun:
         self._note(matcher, found)
 
     def results(self) -> Iterator[pa.RecordBatch]:
-        """All matches, in match order, as rows of results; at least one batch. Types may differ as the input's do."""
+        """Yield all matches in match order as rows of results, in at least one batch; types may vary with the input."""
         finish = shaping(self._kept, self._plan.queries, self._source.reading)
         return at_least_one(self.rows(finish), finish)
 
@@ -157,7 +157,7 @@ class LocalRun:
         return matcher
 
     def _looked_at(self) -> Iterable[EventBatch]:
-        """The events; the first ones decide whether there are lanes, if that was left open and there are many."""
+        """Yield the events; the first ones decide about lanes, if that was left open and there are many."""
         if self._lanes_for is None or self._source.is_live:
             return self._source
         events, first, count = iter(self._source), list[EventBatch](), 0
@@ -181,7 +181,7 @@ class LocalRun:
         return measure.statistics()
 
     def _batches(self, source: Iterable[EventBatch]) -> Iterator[EventBatch]:
-        """The events; for lanes many at a time, so that each has something to do."""
+        """Yield the events, in large batches for lanes, so that each has work."""
         batches = blocks.joined(source, ROUND) if self._lanes and not self._source.is_live else iter(source)
         for batch in batches:
             if self._adapting is not None:
@@ -191,16 +191,16 @@ class LocalRun:
     def _ready(
         self, matcher: Matcher | ThreadedMatcher, batch: EventBatch, held: list[MatchBatch]
     ) -> Iterator[list[MatchBatch]]:
-        """The matches of a batch, stretch by stretch of time, with those that were `held` back; it has who waits on."""
+        """Yield the matches of a batch and those in `held`, by ranges of time; others are added to `held`."""
         for fresh, time in self._watch.around("match", self._pieces(matcher, batch)):
             ready, held[:] = settle([*held, *fresh], time)
             yield ready
 
     def _pieces(self, matcher: Matcher | ThreadedMatcher, batch: EventBatch) -> Iterator[tuple[list[MatchBatch], int]]:
-        """New matches, and a time: those that end before it are complete with them.
+        """Yield new matches with a time: all matches that end before it are then complete.
 
-        One query's matches come by end, so they can go out piece by piece, more than fit into memory. Several
-        queries' come one query after the other, so they are complete only together.
+        Matches of one query are emitted by end, so they can be yielded in pieces, more than fit into memory. Those of
+        several queries are emitted query by query, so they are complete only together.
         """
         if self._source.longest is not None:
             matcher.expect(self._source.longest)
@@ -220,7 +220,7 @@ class LocalRun:
             yield decided, _until(matcher, self._source.safe)
 
     def counts(self) -> dict[str, int]:
-        """The number of matches of each query, without making them."""
+        """Return the number of matches of each query, without building them."""
         batches = self._looked_at()
         with self._pool() as finders:
             return self._counts(batches, self._matcher(finders))
@@ -251,20 +251,20 @@ class LocalRun:
 
 
 def _oldest(matcher: Matcher | ThreadedMatcher, held: Sequence[MatchBatch]) -> int | None:
-    """The first position that a match may show that is not out yet."""
+    """Return the first position that a match may contain that was not yielded yet."""
     known = [matcher.oldest(), *(int(batch.positions.min()) for batch in held if len(batch.positions))]
     return min((position for position in known if position is not None), default=None)
 
 
 def _until(matcher: Matcher | ThreadedMatcher, time: int) -> int:
-    """The time, or the earlier one at which matches may still end: those of closed partitions lie in the past."""
+    """Return the time, or the earlier one at which matches may still end, of closed partitions in the past."""
     return time if matcher.watermark is None else min(time, matcher.watermark)
 
 
 def settle(batches: Sequence[MatchBatch], time: int) -> tuple[list[MatchBatch], list[MatchBatch]]:
-    """Matches that end before `time`, and those to hold back.
+    """Split matches into those that end before `time`, and those to hold back.
 
-    The next events may end at `time` too, and their matches may come before those that are here already.
+    Later events may end at `time` too, and their matches may precede those that are known.
     """
     ready: list[MatchBatch] = []
     held: list[MatchBatch] = []

@@ -1,4 +1,4 @@
-"""The options that public functions and commands share, as one value, by what they are about."""
+"""The options that public functions and commands share, as one value with groups."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Arrival:
 
     @property
     def is_asked_for(self) -> bool:
-        """Whether it says something that only live sources can do."""
+        """Whether any option is set that only live sources support."""
         return replace(self, idle_after=None) != Arrival(idle_after=None) or self.idle_after not in ("rate", None)
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a program runs: what it reads, how work is shared out, how it is optimised, and what it may take."""
+    """How a program runs: how events are read, how work is split, how it is optimised, and its limits."""
 
     columns: EventColumns = field(default_factory=EventColumns)
     arrival: Arrival = field(default_factory=Arrival)
@@ -84,7 +84,7 @@ USUAL = Options()
 
 @dataclass(frozen=True)
 class FrameOptions:
-    """What only `weft.match` takes, for matches in Spark DataFrames; each is described there."""
+    """Options of `weft.match` only, for matches in Spark DataFrames; each is described there."""
 
     rejects: bool = False
     rows: bool = False
@@ -107,7 +107,7 @@ class FrameOptions:
 
     @property
     def asked_for(self) -> frozenset[str]:
-        """The options that have another value than without them."""
+        """The options that differ from their defaults."""
         return frozenset(own.name for own in fields(self) if getattr(self, own.name) != own.default)
 
 

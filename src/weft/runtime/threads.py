@@ -1,4 +1,4 @@
-"""Work on several pieces at once, in threads: kernels run without the interpreter's lock. Results come in order."""
+"""Execute work in threads: kernels run without the interpreter's lock. Results are in order."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Out = TypeVar("Out")
 
 
 class Threads:
-    """So many threads, made when they are first needed.
+    """A pool of `count` threads, created on first use.
 
-    `with` them, Ctrl-C ends their work, too: only the main thread hears it, and the process waits for all at its end.
+    Use it in a `with` statement, so that Ctrl-C ends the work, too: only the main thread receives it, and the process
+    waits for all threads at its end.
     """
 
     def __init__(self, count: int) -> None:
@@ -37,7 +38,7 @@ class Threads:
                 pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(KeyboardInterrupt))
 
     def each(self, work: Callable[[Given], Out], given: Sequence[Given]) -> list[Out]:
-        """What comes out of each piece of work."""
+        """Return the results of all work items."""
         return list(map(work, given)) if len(given) < 2 else self.begin(work, given)()
 
     def begin(self, work: Callable[[Given], Out], given: Iterable[Given]) -> Callable[[], list[Out]]:
@@ -68,7 +69,7 @@ class Threads:
         return self._pool.submit(self._work, work, given)
 
     def _work(self, work: Callable[[Given], Out], given: Given) -> Out:
-        """What comes out of a piece of work, while the thread that does it is among those that can be told to end."""
+        """Execute a work item, while its thread is registered to be interrupted."""
         self._at_work.add(get_ident())
         try:
             if self._is_ended:  # it begins only now, and was not among them

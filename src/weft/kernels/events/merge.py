@@ -34,8 +34,7 @@ def words_of(
 
     Return the words, how many of their last bits are the event's place, and how many bits they have. Of two events with
     equal end the shorter starts later, so a word has the end, the difference to the longest length, the rank (`ranks`
-    may
-    be empty) and the place. There are no words if they would be too long.
+    may be empty) and the place. There are no words if they would be too long.
     """
     low, high = ends[begins[0]], ends[begins[0]]
     short, long = np.uint64(ends[begins[0]] - starts[begins[0]]), np.uint64(0)

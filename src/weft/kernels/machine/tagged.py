@@ -1,8 +1,7 @@
 """Tagged values of two words: a kind, and an integer, the bits of a float, or the id of a text.
 
 Numbers compare by exact value; values of different kinds are not comparable, nor is a missing one. A number that
-neither
-a word nor a float represents is a decimal, stored as a text (`decimals`).
+neither a word nor a float represents is a decimal, stored as a text (`decimals`).
 """
 
 from __future__ import annotations

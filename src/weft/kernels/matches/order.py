@@ -85,8 +85,7 @@ def match_order(
     """Sort the matches from `begin` on into match order: short ranges by insertion, then merged bottom-up.
 
     Matches arrive almost sorted by end, so most ranges are in order and most merges have nothing to do. `moved` is
-    scratch
-    of the same length.
+    scratch of the same length.
     """
     count = len(order)
     for at in range(count):

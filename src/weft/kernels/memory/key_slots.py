@@ -18,10 +18,8 @@ class KeyTable(NamedTuple):
     """The keys that have slots, and the slots.
 
     An entry of the table is two words: the second hash; the high half of the first hash and the slot + 1 (0: empty).
-    Its
-    place follows from the low half of the first hash. `state` is the number of slots ever used, the number of `free`
-    slots,
-    and the capacity. `changed` marks pages of slots.
+    Its place follows from the low half of the first hash. `state` is the number of slots ever used, the number of
+    `free` slots, and the capacity. `changed` marks pages of slots.
     """
 
     table: Uint64s

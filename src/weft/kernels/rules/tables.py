@@ -145,8 +145,7 @@ class Index(NamedTuple):
     """The rules by the constants of their terminators.
 
     The code of a group of rules is the number of its only rule plus 1, or the complement of the place of the group
-    among
-    the members of its access, which has its size and its rules; 0 is the code of an empty group.
+    among the members of its access, which has its size and its rules; 0 is the code of an empty group.
     """
 
     access: Int64s

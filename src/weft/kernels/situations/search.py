@@ -137,8 +137,7 @@ def _narrow(m: Int64s, room: Int64s, part: Number, base: Number, last_own: Numbe
     """Compute the time range of each slot that leaves events for the slots around it; return False if one is empty.
 
     Events that lost their predecessors are removed, if that depends on no value or on the same one in all slots. So a
-    search
-    in a sequence of instants in which only times and values of the new event decide has no dead ends.
+    search in a sequence of instants in which only times and values of the new event decide has no dead ends.
     """
     low, high, chains, links = m[LOW], m[HIGH], m[CURRENT], m[SOME]
     slots = m[COUNT] - 1 if last_own >= 0 else m[COUNT]

@@ -1,1 +1,1 @@
-"""Predicates once for all queries: columns to codes, codes to letters, keys to numbers."""
+"""Predicates evaluated once for all queries: columns to codes, codes to letters, keys to slots."""

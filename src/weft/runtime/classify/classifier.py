@@ -1,7 +1,7 @@
-"""Predicates once: the atomic predicates of all queries over a batch, as one small letter per query and event.
+"""Classification: the atomic predicates of all queries over a batch, as one small letter per query and event.
 
-Each column is coded once for all queries. A query's letter is then looked up by the codes of the columns it
-reads: per column a small table gives the share of an index, the index gives the letter.
+Each column is coded once for all queries. A query's letter is then looked up by the codes of the columns it reads: for
+each column a small table gives a part of an index, the index gives the letter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FEW = 64  # combinations that are all named at once
 
 
 class Coded(dict[int, Codes]):
-    """The columns of a batch as codes, each worked out when it is asked for."""
+    """The columns of a batch as codes, each computed on first access."""
 
     def __init__(self, batch: EventBatch, coders: Sequence[Coder]) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Predicates:
         return found
 
     def groups(self, predicates: Sequence[Predicate]) -> list[list[int]]:
-        """Places of predicates that may share an alphabet: those on one and the same column have few letters."""
+        """Group the places of predicates that may share an alphabet: those on one column have few letters."""
         groups: dict[object, list[int]] = {}
         for place, predicate in enumerate(predicates):
             read = frozenset(leaf.column for leaf in self._formula(predicate)[1])
@@ -82,11 +82,11 @@ class Predicates:
         return self._formulas[text]
 
     def _form(self, alphabet: Alphabet) -> None:
-        """Say what the predicates of an alphabet are made of."""
+        """Compile the predicates of an alphabet to formulas over atoms."""
         alphabet.form([self._formula(predicate) for predicate in alphabet.predicates], self._atomizer.coders)
 
     def _forget(self) -> None:
-        """Do without predicates that were asked for once, when they are many."""
+        """Remove unused predicates when they are many."""
         if len(self._formulas) <= self._forget_at:
             return
         alphabets = list(self._alphabets.values())
@@ -97,14 +97,14 @@ class Predicates:
         self._forget_at = max(LEAST_GONE, 2 * len(self._formulas))
 
     def code(self, batch: EventBatch) -> Coded:
-        """The columns of a batch as codes."""
+        """Return the columns of a batch as codes."""
         if batch is not self._batch:
             self._batch, self._letters = batch, {}
             self._coded = Coded(batch, self._atomizer.coders)
         return self._coded
 
     def letters(self, batch: EventBatch, alphabet: Alphabet) -> Letters:
-        """The letters of a batch's events, not to be written to."""
+        """Return the letters of a batch's events, as a read-only array."""
         coded = self.code(batch)
         if id(alphabet) not in self._letters:
             self._letters[id(alphabet)] = alphabet.letters(coded, np.empty(len(batch), np.int32))
@@ -112,7 +112,7 @@ class Predicates:
 
 
 class Classifier:
-    """Gives every event a letter per query: equal letters, equal truth of all the query's predicates.
+    """Assigns every event a letter per query: equal letters mean equal truth of all the query's predicates.
 
     With `common`, results are shared between the classifiers of a stream.
     """
@@ -122,23 +122,23 @@ class Classifier:
         self._alphabets = [self._common.alphabet(query) for query in predicates]
 
     def letters(self, batch: EventBatch) -> list[Letters]:
-        """Per query the letter of each event. Queries with the same predicates share one array."""
+        """Return for each query the letter of each event. Queries with the same predicates share one array."""
         return [self._common.letters(batch, alphabet) for alphabet in self._alphabets]
 
     def code(self, batch: EventBatch) -> Coded:
-        """The columns of a batch as codes, for `letters_of`."""
+        """Return the columns of a batch as codes, for `letters_of`."""
         return self._common.code(batch)
 
     def letters_of(self, query: int, coded: Coded, out: Letters) -> Letters:
-        """The letters of one query, written to `out`: with many queries, batch by batch into the same memory."""
+        """Write the letters of one query to `out`, so that many queries can reuse its memory."""
         return self._alphabets[query].letters(coded, out)
 
     def truths(self, query: int, letter: int) -> tuple[bool, ...]:
-        """The truth of each predicate of the query for that letter."""
+        """Return the truth of each predicate of the query for that letter."""
         return self._alphabets[query].truths[letter]
 
     def letter_count(self, query: int) -> int:
-        """How many letters the query has so far; it grows with new combinations of values."""
+        """Return the number of letters of the query so far; it grows with new combinations of values."""
         return len(self._alphabets[query].truths)
 
 
@@ -151,7 +151,7 @@ class Alphabet:
         self._letters: dict[bytes, int] = {}
 
     def form(self, formulas: Sequence[tuple[Formula, frozenset[Leaf]]], coders: Sequence[Coder]) -> None:
-        """Work the predicates out by formulas over what coders tell apart; letters mean what they meant."""
+        """Evaluate the predicates by formulas over the codes of coders; existing letters keep their meaning."""
         self._formulas = [formula for formula, _ in formulas]
         self._coders = coders
         by_column: dict[int, list[Leaf]] = {}
@@ -169,7 +169,7 @@ class Alphabet:
         self._by_row = False  # so many combinations that the predicates are worked out event by event
 
     def letters(self, coded: Coded, out: Letters) -> Letters:
-        """The letters of the events with these codes."""
+        """Return the letters of the events with these codes."""
         if not self._columns:
             out[:] = self._name(np.zeros(1, np.uint64))[0]
             return out
@@ -186,7 +186,7 @@ class Alphabet:
         return out
 
     def _new_indices(self, codes: list[Codes], letters: Letters) -> npt.NDArray[np.uint64]:
-        """The different indices of events without a letter."""
+        """Return the distinct indices of events without a letter."""
         indices = self._indices(codes)
         if self._keys is not None:
             return np.unique(indices[letters < 0])
@@ -195,7 +195,7 @@ class Alphabet:
         return np.flatnonzero(seen).astype(np.uint64)
 
     def _prepare(self, counts: list[int]) -> None:
-        """Make the tables anew for columns with these numbers of codes."""
+        """Rebuild the tables for columns with these numbers of codes."""
         self._counts = counts
         self._outcomes, digits = [], []
         size = 1
@@ -220,7 +220,7 @@ class Alphabet:
             self._table = self._name(np.arange(size, dtype=np.uint64))
 
     def _look_up(self, codes: list[Codes], out: Letters) -> int:
-        """Write the letters; negative when some combination is new."""
+        """Write the letters, negative for new combinations; return the smallest."""
         shares, table = self._shares, self._table
         if self._keys is not None:
             return columns.letters_of_keys(self._indices(codes), self._keys, table, out)
@@ -256,7 +256,7 @@ class Alphabet:
         self._used += len(indices)
 
     def _name_rows(self, codes: list[Codes]) -> Letters:
-        """The letters of events from the truth of every atom for every event."""
+        """Return the letters of events from the truth of every atom for every event."""
         truths = {
             leaf: self._coders[column].truth(leaf.atom)[code]
             for column, code in zip(self._columns, codes, strict=True)
@@ -265,7 +265,7 @@ class Alphabet:
         return self._letters_of(self._truth_rows(truths, len(codes[0])))
 
     def _name(self, indices: npt.NDArray[np.uint64]) -> Letters:
-        """The letters of combinations, given as indices; new letters for new truths."""
+        """Assign letters to combinations, given as indices; new letters for new truths."""
         truths: dict[Leaf, Mask] = {}
         left = indices
         for column, outcomes in zip(self._columns, self._outcomes, strict=True):
@@ -282,7 +282,7 @@ class Alphabet:
         return rows
 
     def _letters_of(self, rows: Mask) -> Letters:
-        """The letters of rows of truths."""
+        """Return the letters of rows of truths."""
         different, place = distinct_rows(rows)
         letters = np.empty(len(different), np.int32)
         for i, row in enumerate(different):
@@ -294,7 +294,7 @@ class Alphabet:
 
 
 def distinct_rows(truths: Mask) -> tuple[Mask, npt.NDArray[np.int64]]:
-    """The different rows of a matrix, and for each row which of them it is."""
+    """Return the distinct rows of a matrix, and the number of the distinct row for each row."""
     width = truths.shape[1]
     if width > 62:
         packed = np.ascontiguousarray(np.packbits(truths, axis=1))

@@ -1,8 +1,7 @@
-"""Columns to codes: the values of one column that no predicate tells apart share a small number.
+"""Columns to codes: values of one column that no predicate distinguishes share a small number.
 
-Each coder takes the atomic predicates of all queries on its column, and codes batch after batch. With a predicate that
-comes later codes may mean other values; then there are more of them. `truth` says for every code whether a predicate
-holds.
+Each coder has the atomic predicates of all queries on its column, and codes batch after batch. After adding a predicate
+codes may mean other values; then there are more of them. `truth` returns for every code whether a predicate holds.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ INT64 = np.iinfo(np.int64)
 
 
 class Atoms(Generic[Key]):
-    """The different predicates on a column, each with its place."""
+    """The distinct predicates on a column, each with its place."""
 
     def __init__(self) -> None:
         self._places: dict[Key, int] = {}
         self._keys: list[Key] = []
 
     def add(self, key: Key) -> int:
-        """The place of a predicate, new or known."""
+        """Return the place of a predicate, new or known."""
         place = self._places.setdefault(key, len(self._keys))
         if place == len(self._keys):
             self._keys.append(key)
@@ -50,21 +49,21 @@ class Atoms(Generic[Key]):
 
 
 class Coder(Protocol):
-    """What codes one column."""
+    """Protocol of the coder of one column."""
 
     @property
     def count(self) -> int:
-        """How many codes there are; it may grow with new values."""
+        """The number of codes; it may grow with new values."""
 
     def code(self, batch: EventBatch) -> Codes:
-        """The code of each event."""
+        """Return the code of each event."""
 
     def truth(self, atom: int) -> Mask:
-        """For each code, whether a predicate holds."""
+        """Return for each code whether a predicate holds."""
 
 
 class TruthCoder:
-    """One predicate evaluated as it stands: code 1 where it is true."""
+    """One predicate evaluated directly: code 1 where it is true."""
 
     count = 2
 
@@ -72,11 +71,11 @@ class TruthCoder:
         self._predicate = predicate
 
     def code(self, batch: EventBatch) -> Codes:
-        """1 where the predicate holds."""
+        """Return 1 where the predicate holds, else 0."""
         return vectors.holds(self._predicate, batch).astype(np.uint16)
 
     def truth(self, atom: int) -> Mask:
-        """False for 0, true for 1."""
+        """Return False for 0, True for 1."""
         return np.array([False, True])
 
 
@@ -90,11 +89,11 @@ class BooleanCoder:
         self._atoms: Atoms[tuple[str, bool]] = Atoms()
 
     def add(self, symbol: str, value: bool) -> int:
-        """The place of the predicate `attribute symbol value`."""
+        """Return the place of the predicate `attribute symbol value`."""
         return self._atoms.add((symbol, value))
 
     def code(self, batch: EventBatch) -> Codes:
-        """Codes of the events."""
+        """Return the codes of the events."""
         column = batch.columns.get(self._name)
         flags = None if column is None else column.booleans
         if flags is None:
@@ -106,14 +105,14 @@ class BooleanCoder:
         return codes
 
     def truth(self, atom: int) -> Mask:
-        """For each code, whether the predicate holds."""
+        """Return for each code whether the predicate holds."""
         symbol, value = self._atoms[atom]
         compare = vectors.COMPARE[symbol]
         return np.array([compare(False, value), compare(True, value), False])
 
 
 class NumberCoder:
-    """Numbers: the code is how many cuts of the line they reach; missing is the code after the last."""
+    """Numbers: the code is how many cuts of the number line they reach; missing is the code after the last."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -123,7 +122,7 @@ class NumberCoder:
         self._arrays: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] | None = None
 
     def add(self, alternatives: Iterable[tuple[str, Number]]) -> int:
-        """The place of the predicate that one of the comparisons `attribute symbol constant` holds."""
+        """Return the place of the predicate that one of the comparisons `attribute symbol constant` holds."""
         key = tuple((symbol, worth(value)) for symbol, value in alternatives)
         cuts = {(value, 0) for symbol, value in key if symbol in ("<", ">=", "=", "<>")}
         cuts |= {(value, 1) for symbol, value in key if symbol in (">", "<=", "=", "<>")}
@@ -134,7 +133,7 @@ class NumberCoder:
 
     @property
     def count(self) -> int:
-        """One more than there are cuts, and one for missing."""
+        """The number of cuts plus one, and one for missing."""
         return len(self._cuts) + 2
 
     def _sorted(self) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
@@ -149,7 +148,7 @@ class NumberCoder:
         return self._arrays
 
     def code(self, batch: EventBatch) -> Codes:
-        """Codes of the events."""
+        """Return the codes of the events."""
         column = batch.columns.get(self._name)
         numbers = None if column is None else column.numbers
         kind: Any = np.uint16 if self.count <= 1 << 16 else np.uint32
@@ -170,7 +169,7 @@ class NumberCoder:
         return codes
 
     def truth(self, atom: int) -> Mask:
-        """For each code, whether the predicate holds."""
+        """Return for each code whether the predicate holds."""
         self._sorted()
         truth = np.zeros(self.count, bool)
         for symbol, value in self._atoms[atom]:
@@ -194,7 +193,7 @@ class NumberCoder:
 
 
 def whole_cut(value: Number, side: int) -> int | None:
-    """The smallest 64-bit integer at (beyond) a constant; None when there is none. The lowest reaches all below it."""
+    """Return the smallest 64-bit integer at (beyond) a constant, or None; the lowest is reached by all below it."""
     if value in (math.inf, -math.inf):
         return None if value > 0 else int(INT64.min)
     cut = math.floor(value) + 1 if side else math.ceil(value)
@@ -202,7 +201,7 @@ def whole_cut(value: Number, side: int) -> int | None:
 
 
 def float_cut(value: Number, side: int) -> float | None:
-    """The smallest float at (beyond) a constant; None when there is none."""
+    """Return the smallest float at (beyond) a constant, or None."""
     try:
         near = float(value)
     except OverflowError:
@@ -213,7 +212,7 @@ def float_cut(value: Number, side: int) -> float | None:
 
 
 def _layouts(cuts: npt.NDArray[Any], largest: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Ascending cuts, also as a complete search tree (see the kernel)."""
+    """Return ascending cuts, and the same as a complete search tree (see the kernel)."""
     size = 1 << len(cuts).bit_length()
     padded = np.full(size - 1, largest, cuts.dtype)
     padded[: len(cuts)] = cuts

@@ -1,6 +1,6 @@
-"""Keys to slots without their hashes: whole numbers that lie close together, and texts, as long as they are few.
+"""Keys to slots without hashing: integers in a small range, and texts, as long as they are few.
 
-What is not known here is found by its hashes, once. All of it may be forgotten at any time.
+Other keys are found by their hashes, once. This cache may be cleared at any time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NO_SLOT = np.full(2, -1, np.int32)  # at the end: of a missing text, and of an 
 
 
 class DirectNumbers:
-    """The slots of whole numbers, as far as they are known.
+    """Cache of the slots of integers.
 
     Where it does not help, it pauses for an increasing number of batches.
     """
@@ -37,7 +37,7 @@ class DirectNumbers:
         self.forget()
 
     def forget(self) -> None:
-        """Know nothing."""
+        """Clear the cache."""
         self._low = 0  # the number with the first place
         self._table = np.zeros(1, np.int32)  # the last place stands for all other numbers
 
@@ -46,7 +46,7 @@ class DirectNumbers:
         return len(self._table) == 1
 
     def find(self, values: Wholes) -> tuple[Slots, Rows] | None:
-        """The slots of numbers, -1 where they are not known, and the rows where that is so; None: nothing is known."""
+        """Return the slots of numbers, -1 if unknown, and the rows of unknown ones; or None if the cache is empty."""
         if self._paused or self._is_empty:
             return None
         slots = np.empty(len(values), np.int32)
@@ -72,13 +72,13 @@ class DirectNumbers:
         self._table[values[inside] - self._low] = slots[inside] + 1
 
     def _spread(self, low: int, high: int) -> int:
-        """How many places it takes to have these numbers, too."""
+        """Return the size of the table if it also covered these numbers."""
         if self._is_empty:
             return high - low + 1
         return max(high + 1, self._low + len(self._table) - 1) - min(low, self._low)
 
     def _cover(self, low: int, high: int) -> None:
-        """Have places for these numbers, too, and for as many after them: numbers of keys mostly grow."""
+        """Extend the table to these numbers, and to as many after them, since numbers of keys mostly grow."""
         spread = self._spread(low, high)
         if spread < len(self._table):
             return
@@ -89,18 +89,21 @@ class DirectNumbers:
 
 
 class DirectTexts:
-    """The slots of texts, until there are many."""
+    """Cache of the slots of texts, until there are many."""
 
     def __init__(self) -> None:
         self._is_of_use = True
         self.forget()
 
     def forget(self) -> None:
-        """Know nothing."""
+        """Clear the cache."""
         self._texts, self._slots = TextTable(), _NO_SLOT
 
     def find(self, texts: pa.Array, hashed: Callable[[pa.Array], Slots]) -> Slots | None:
-        """The slots of texts, -1 for a missing one, given those of texts by their hashes; None: too many or too few."""
+        """Return the slots of texts, -1 for missing ones, or None if there are too many or too few.
+
+        `hashed` returns those of new texts by their hashes.
+        """
         if not self._is_of_use or len(texts) < AT_ONCE:
             return None
         known = len(self._texts)

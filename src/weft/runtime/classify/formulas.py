@@ -1,4 +1,4 @@
-"""Predicates taken apart: Boolean formulas over atomic predicates on columns, each known once for all queries."""
+"""Split predicates into Boolean formulas over atomic predicates on columns, each evaluated once for all queries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ C = TypeVar("C", bound=Coder)
 
 @dataclass(frozen=True)
 class Leaf:
-    """An atomic predicate: which column, which of the predicates on it."""
+    """An atomic predicate: its column, and its place among the predicates on it."""
 
     column: int
     atom: int
@@ -49,7 +49,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Compound:
-    """All of the parts hold, or (`any`) one of them, or (`none`) none."""
+    """A connective: all of the parts hold, or (`any`) one of them, or (`none`) none."""
 
     connective: str
     parts: tuple[Formula, ...]
@@ -59,14 +59,14 @@ Formula = bool | Leaf | Compound
 
 
 def leaves_of(formula: Formula) -> set[Leaf]:
-    """The atomic predicates of a formula."""
+    """Return the atomic predicates of a formula."""
     if isinstance(formula, Leaf):
         return {formula}
     return set() if isinstance(formula, bool) else {leaf for part in formula.parts for leaf in leaves_of(part)}
 
 
 def truth_of(formula: Formula, truths: Callable[[Leaf], Mask], length: int) -> Mask:
-    """Where a formula holds, given where its atoms do."""
+    """Return where a formula holds, given where its atoms do."""
     if isinstance(formula, bool):
         return np.full(length, formula)
     if isinstance(formula, Leaf):
@@ -77,14 +77,14 @@ def truth_of(formula: Formula, truths: Callable[[Leaf], Mask], length: int) -> M
 
 
 class Atomizer:
-    """Takes predicates apart; `coders` are the columns their atoms are about."""
+    """Splits predicates; `coders` are the columns of their atoms."""
 
     def __init__(self) -> None:
         self.coders: list[Coder] = []
         self._places: dict[tuple[str, ...], int] = {}
 
     def formula(self, predicate: Predicate) -> Formula:
-        """A predicate as a formula over atoms."""
+        """Convert a predicate to a formula over atoms."""
         match predicate:
             case Always():
                 return True
@@ -125,7 +125,7 @@ class Atomizer:
         return self._evaluated(predicate)
 
     def _simple(self, name: str, symbol: str, value: Value) -> Formula:
-        """`attribute symbol constant`."""
+        """Convert `attribute symbol constant`."""
         if isinstance(value, bool):
             column, flags = self._coder(("boolean", name), lambda: BooleanCoder(name))
             return Leaf(column, flags.add(symbol, value))
@@ -183,7 +183,7 @@ class Atomizer:
 
 
 def _compound(connective: str, parts: list[Formula]) -> Formula:
-    """A formula without constants inside."""
+    """Build a formula, simplified to have no constants inside."""
     decisive = connective != "all"  # one such part settles it
     if any(part is decisive for part in parts):
         return connective == "any"

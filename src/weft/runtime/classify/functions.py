@@ -1,4 +1,4 @@
-"""Functions over the values of a batch, and what such values are: numbers, texts and booleans side by side."""
+"""Functions over the values of a batch, and their representation: numbers, texts and booleans by kind."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Numbers:
         return self.values.dtype == np.int64
 
     def bound(self) -> int:
-        """A bound on the size of whole numbers."""
+        """An upper bound of the absolute value of integers."""
         return max(abs(int(self.values.min())), abs(int(self.values.max()))) if self.values.size else 0
 
     def objects(self) -> npt.NDArray[np.object_]:
-        """The numbers as Python's own."""
+        """Return the numbers as Python numbers."""
         return self.values.astype(object)
 
 
@@ -55,7 +55,7 @@ class Vector:
 
 
 def present(vector: Vector) -> Mask:
-    """Where there is a value, of whatever kind."""
+    """Return where there is a value of any kind."""
     found: Mask = np.zeros((), bool)
     if vector.numbers is not None:
         found = found | vector.numbers.valid
@@ -88,7 +88,7 @@ def _number_column(numbers: Numbers, count: int) -> Column:
 
 
 def call(function: str, operands: Sequence[Vector], tick: int) -> Vector:
-    """The values of a function; see `weft.algebra.predicates.Call`."""
+    """Evaluate a function; see `weft.algebra.predicates.Call`."""
     if function == "COALESCE":
         found = operands[0]
         for other in operands[1:]:
@@ -109,12 +109,12 @@ def call(function: str, operands: Sequence[Vector], tick: int) -> Vector:
 
 
 def text_test(predicate: Like | RegexMatch) -> Callable[[str], bool]:
-    """What the predicate asks of a text."""
+    """Return the test of a predicate on texts."""
     return finder(predicate.pattern) if isinstance(predicate, RegexMatch) else liker(predicate.pattern)
 
 
 def text_truths(texts: pa.Array | pa.Scalar | None, test: Callable[[str], bool]) -> Mask:
-    """Which texts pass a test, each different one tested once."""
+    """Return which texts pass a test; each distinct one is tested once."""
     if texts is None:
         return np.zeros((), bool)
     if isinstance(texts, pa.Scalar):
@@ -126,7 +126,7 @@ def text_truths(texts: pa.Array | pa.Scalar | None, test: Callable[[str], bool])
 
 
 def _first_of(one: Vector, other: Vector) -> Vector:
-    """The value of the first where it has one, else that of the second."""
+    """Return the value of the first where it has one, else that of the second."""
     own = present(one)
     size = np.broadcast_shapes(own.shape, present(other).shape)
     own = np.broadcast_to(own, size)
@@ -163,7 +163,7 @@ def _booleans_of(one: Vector, other: Vector, own: Mask) -> tuple[Mask, Mask] | N
 
 
 def valid_texts(texts: pa.Array | pa.Scalar) -> Mask:
-    """Where there is a text."""
+    """Return where there is a text."""
     if isinstance(texts, pa.Scalar):
         return np.array(texts.is_valid)
     valid: Mask = texts.is_valid().to_numpy(zero_copy_only=False)
@@ -171,7 +171,7 @@ def valid_texts(texts: pa.Array | pa.Scalar) -> Mask:
 
 
 def _changed(texts: pa.Array | pa.Scalar, change: Callable[[str], str]) -> pa.Array | pa.Scalar:
-    """Each different text changed once. Arrow's own functions know other letters than Python's."""
+    """Change each distinct text once. Arrow's own functions classify some letters differently from Python's."""
     if isinstance(texts, pa.Scalar):
         return pa.scalar(change(texts.as_py()) if texts.is_valid else None, pa.string())
     coded = texts.dictionary_encode()
@@ -196,7 +196,7 @@ def _absolute(numbers: Numbers) -> Numbers:
 
 
 def _outermost(function: str, numbers: Sequence[Numbers]) -> Numbers:
-    """The least or the greatest of several numbers, where all are there; of equal ones the first."""
+    """Return the least or the greatest of several numbers, where all are present; of equal ones the first."""
     found = numbers[0]
     for other in numbers[1:]:
         plain = found.values.dtype == other.values.dtype != object
@@ -228,7 +228,7 @@ def _part_of_date(part: str, numbers: Numbers, tick: int) -> Numbers:
 
 
 def _whole_ticks(numbers: Numbers) -> tuple[npt.NDArray[np.int64], Mask]:
-    """The numbers as 64-bit integers, and which of them are; larger ones are no dates."""
+    """Return the numbers as 64-bit integers, and which fit; larger ones are no dates."""
     if numbers.whole:
         return numbers.values, numbers.valid
     values = numbers.values if numbers.values.dtype == np.float64 else numbers.objects().astype(np.float64)

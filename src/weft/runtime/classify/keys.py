@@ -1,7 +1,7 @@
-"""Partition keys to slots: each live key of a stream has a small number, the same as long as it lives.
+"""Partition keys to slots: each live key of a stream has a small number for as long as it lives.
 
-A key is known by two 64-bit hashes of its values; the table compares 96 bits of them beside the place of the entry.
-The hashes of one integer, or of a text of up to eight bytes, are one-to-one in the value, so such keys are never
+A key is identified by two 64-bit hashes of its values; the table compares 96 bits of them beside the place of the
+entry. The hashes of one integer, or of a text of up to eight bytes, are one-to-one in the value, so such keys are never
 confused with each other. For longer keys, with a million live keys and a million million events, the chance that any
 two different keys are confused is about a million million times 2**20 / 2**96, less than one in 10**10.
 """
@@ -53,16 +53,16 @@ class KeyCoder:
 
     @property
     def capacity(self) -> int:
-        """Slots ever used: every slot is below it."""
+        """The number of slots ever used: every slot is below it."""
         return int(self._state[0])
 
     @property
     def live(self) -> int:
-        """Keys that have a slot now."""
+        """The number of keys that have a slot."""
         return int(self._state[0] - self._state[1])
 
     def code(self, batch: EventBatch) -> Slots:
-        """The slot of each event's key, -1 for an event without one."""
+        """Return the slot of each event's key, or -1 for an event without one."""
         if not self.partition and len(batch) > 1:  # all have the same
             return np.repeat(self.code(blocks.slice(batch, 0, 1)), len(batch))
         column = batch.columns.get(self.partition[0][0]) if self._is_single and len(batch) else None
@@ -70,7 +70,7 @@ class KeyCoder:
         return self._find(*key_hashes(batch, self.partition, self._dictionaries)) if found is None else found
 
     def _code_directly(self, column: Column) -> Slots | None:
-        """The slots of keys that are the values of one column, or None if they have to be hashed."""
+        """Return the slots of keys that are the values of one column, or None if they have to be hashed."""
         numbers, texts = column.numbers, column.texts
         if column.booleans is not None or (numbers is not None and texts is not None):
             return None
@@ -103,7 +103,7 @@ class KeyCoder:
         return self._find(has, first, second)
 
     def _find(self, has: Has, first: Hashes, second: Hashes) -> Slots:
-        """The slots of keys by their hashes; new ones for new keys."""
+        """Return the slots of keys by their hashes, new ones for new keys."""
         slots = np.empty(len(has), np.int32)
         row = 0
         while True:
@@ -113,7 +113,7 @@ class KeyCoder:
             self._room(2 * len(self._first))
 
     def release(self, slots: npt.ArrayLike) -> None:
-        """Forget the keys of these slots; they will be given to other keys."""
+        """Release the keys of these slots, which can then be reused."""
         wanted = np.ascontiguousarray(slots, np.int32)
         if len(wanted) and int(wanted.max()) >= self.capacity:
             raise IndexError(f"no slot {int(wanted.max())}")
@@ -122,19 +122,19 @@ class KeyCoder:
         key_slots.release_keys(wanted, self._keys)
 
     def hashes(self, slots: npt.ArrayLike) -> Hashes:
-        """A hash of the key of each slot, the same in every process and run; 0 for -1."""
+        """Return a hash of the key of each slot, the same in every process and run, or 0 for -1."""
         places = np.asarray(slots, np.int64)
         found: Hashes = np.where(places < 0, np.uint64(0), self._first[np.maximum(places, 0)])
         return found
 
     @property
     def _keys(self) -> key_slots.KeyTable:
-        """The keys and their slots, as kernels take them."""
+        """Return the keys and their slots in the form of the kernels."""
         own = self._table, self._first, self._second, self._live, self._free, self._changed, self._state
         return key_slots.KeyTable(*own)
 
     def _room(self, slots: int) -> None:
-        """Make room for that many slots, in a table at most a quarter full, so that probes rarely meet."""
+        """Reserve space for `slots` slots, in a table at most a quarter full, so that collisions are rare."""
         self._first, self._second = lengthened(self._first, slots), lengthened(self._second, slots)
         self._live, self._free = lengthened(self._live, slots), lengthened(self._free, slots)
         self._changed = lengthened(self._changed, slots // PAGE)
@@ -143,7 +143,7 @@ class KeyCoder:
         key_slots.place_keys(self._first, self._second, self._live, self.capacity, self._table)
 
     def snapshot(self) -> dict[str, bytes | None]:
-        """The pages that changed since the last snapshot; None for one without live keys."""
+        """The pages that changed since the last snapshot, or None for a page without live keys."""
         pages: dict[str, bytes | None] = {}
         for page in np.flatnonzero(self._changed).tolist():
             slots = np.flatnonzero(self._live[page * PAGE : (page + 1) * PAGE])
@@ -159,7 +159,7 @@ class KeyCoder:
 
     @classmethod
     def restore(cls, partition: Partition, pages: Mapping[str, bytes]) -> KeyCoder:
-        """The coder whose snapshots gave these pages."""
+        """Restore a coder from the pages of snapshots."""
         coder = cls(partition)
         capacity = int.from_bytes(pages.get(META, b""), "little")
         room = PAGE
@@ -186,10 +186,10 @@ def lane_of(
 
 
 def lane_hashes(batch: EventBatch, partition: Partition) -> tuple[Has, Hashes]:
-    """Whether each event has a key, and a hash that decides about its lane.
+    """Return whether each event has a key, and a hash that determines its lane.
 
-    Numbers with the same whole part share a lane: an event that a rule defines may hand a key on as a whole number,
-    or as a float, and must stay in the lane of the events it is made of.
+    Numbers with the same integer part share a lane: an event that a rule defines may pass a key on as an integer or as
+    a float, and must stay in the lane of the events it consists of.
     """
     names = {name for part in partition for name in part}
     coarse = {name: _cut_off(column) for name, column in batch.columns.items() if name in names}
@@ -198,7 +198,7 @@ def lane_hashes(batch: EventBatch, partition: Partition) -> tuple[Has, Hashes]:
 
 
 def lanes_of(has: Has, first: Hashes, lanes: int, own: int, placed: Sequence[tuple[int, int]]) -> Slots:
-    """The lane of each hash: the one that it is placed in, or a bucket behind the first `own` lanes; -1 without one."""
+    """Return the lane of each hash: its assigned lane, or a bucket after the first `own` lanes; -1 without a key."""
     found = np.empty(len(has), np.int32)
     hashing.lanes_of_hashes(has, first, lanes - own, found)
     if own:
@@ -209,7 +209,7 @@ def lanes_of(has: Has, first: Hashes, lanes: int, own: int, placed: Sequence[tup
 
 
 def _cut_off(column: Column) -> Column:
-    """The column with its numbers as floats can have them, without their fractions."""
+    """Truncate the numbers of a column to the integer part of a float."""
     numbers = column.numbers
     if numbers is None or not len(numbers):
         return column
@@ -224,9 +224,9 @@ def _cut_off(column: Column) -> Column:
 def key_hashes(
     batch: EventBatch, partition: Partition, dictionaries: Dictionaries | None = None
 ) -> tuple[Has, Hashes, Hashes]:
-    """Whether each event has a key, and its two hashes. The empty key, which all have, hashes to 0.
+    """Return whether each event has a key, and its two hashes. The empty key, which all have, hashes to 0.
 
-    `dictionaries` keeps the hashes of dictionaries that several batches share.
+    `dictionaries` caches the hashes of dictionaries that several batches share.
     """
     length = len(batch)
     if not partition:
@@ -293,7 +293,7 @@ def _hash_digits(column: Column, wanted: Has, first: Hashes, second: Hashes) -> 
 
 
 def _wanted(array: pa.Array, has: Has) -> Has:
-    """Mark the events that have a value here and none from before; they have one then."""
+    """Mark the events that have a value here and had none before."""
     wanted: Has
     if array.null_count:
         wanted = np.empty(len(has), np.uint8)
@@ -306,7 +306,7 @@ def _wanted(array: pa.Array, has: Has) -> Has:
 
 
 def _hash_dictionary(name: str, texts: pa.Array, dictionaries: Dictionaries) -> tuple[Hashes, Hashes]:
-    """The hashes of a dictionary, worked out once while batches share it."""
+    """Return the hashes of a dictionary, computed once while batches share it."""
     offsets, data = text_buffers(texts)
     address = (offsets.ctypes.data, len(offsets), data.ctypes.data, len(data))
     if name not in dictionaries or dictionaries[name][0] != address:

@@ -1,6 +1,6 @@
 """Keys shared by the operators of a layer, each coded once per batch.
 
-A key keeps its slot as long as one of its users has state for it.
+A key keeps its slot while one of its users has state for it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ MUCH = 4  # times as many keys as are needed: a key that comes again is best fou
 
 
 class KeyUser(Protocol):
-    """Who keeps something for each key."""
+    """Protocol of operators that have state for each key."""
 
     def live_slots(self, capacity: int) -> Mask:
         """Return a mask of the slots that have state."""
 
     def clear_slots(self, slots: Slots) -> None:
-        """Forget what is in these slots: other keys will have them."""
+        """Clear these slots, so that other keys can have them."""
 
 
 class SharedKey:
-    """The slots of one key, for all who ask for it."""
+    """The slots of one key for all its users."""
 
     def __init__(self, partition: Partition) -> None:
         self.coder = KeyCoder(partition)
@@ -43,17 +43,17 @@ class SharedKey:
 
     @property
     def capacity(self) -> int:
-        """Every slot is below it."""
+        """An upper bound of the slots."""
         return self.coder.capacity
 
     def code(self, batch: EventBatch) -> Slots:
-        """The slot of each event's key, -1 for an event without one; not to be written to."""
+        """Return the slot of each event's key, or -1 for an event without one, as a read-only array."""
         if batch is not self._batch:
             self._batch, self._slots = batch, self.coder.code(batch)
         return self._slots
 
     def code_equal(self, batch: EventBatch) -> Slots:
-        """The same where keys are compared by `=`: what is not a number equals nothing, so there is no key."""
+        """Like `code` where keys are compared by `=`: NaN equals nothing, so it is no key."""
         slots = self.code(batch)
         for (name,) in self.coder.partition:
             numbers = batch.columns[name].numbers if name in batch.columns else None
@@ -62,7 +62,7 @@ class SharedKey:
         return slots
 
     def sweep(self) -> None:
-        """Free the keys without state, when most have none."""
+        """Release the keys without state, when most have none."""
         if self.coder.live <= self._sweep_at:
             return
         live = np.zeros(self.capacity, bool)
@@ -85,18 +85,18 @@ class Keys:
         self._shared: dict[Partition, SharedKey] = {}
 
     def use(self, partition: Partition, user: KeyUser) -> SharedKey:
-        """The key with these parts, which has one more user."""
+        """Add a user to the key with these parts, and return the key."""
         shared = self._shared.setdefault(partition, SharedKey(partition))
         shared.users.append(user)
         return shared
 
     def leave(self, user: KeyUser) -> None:
-        """Give up what a user has."""
+        """Remove a user."""
         for shared in self._shared.values():
             shared.users = [other for other in shared.users if other is not user]
 
     def sweep(self) -> None:
-        """Free the keys without state, when there are many."""
+        """Release the keys without state, when there are many."""
         for shared in self._shared.values():
             shared.sweep()
 
@@ -108,6 +108,6 @@ class Keys:
         return pages
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from the pages of snapshots."""
+        """Restore the keys from the pages of snapshots."""
         for number, (partition, shared) in enumerate(self._shared.items()):
             shared.coder = KeyCoder.restore(partition, pages_below(f"{number}/", pages))

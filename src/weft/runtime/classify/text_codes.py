@@ -1,4 +1,4 @@
-"""Text columns to codes: by a table of the texts that matter, or by what the predicates say of each different text."""
+"""Text columns to codes: by a table of the relevant texts, or by the results of predicates on each distinct text."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MOST_TEXTS, MOST_BYTES = 1 << 20, 1 << 26  # remembered texts, before they are f
 
 
 class TextCoder:
-    """Texts: missing is 0; texts that the predicates do not tell apart share a code.
+    """Texts: missing is 0; texts that the predicates do not distinguish share a code.
 
-    When all predicates compare with constants, only the constants are remembered. With other tests (LIKE,
-    regular expressions, order) each different text is tested once and remembered.
+    When all predicates compare with constants, only the constants are stored. With other tests (LIKE, regular
+    expressions, order) each distinct text is tested once and stored.
     """
 
     def __init__(self, array_of: Callable[[EventBatch], pa.Array | None]) -> None:
@@ -40,14 +40,14 @@ class TextCoder:
         self._by_index: npt.NDArray[Any] = self._by_id
 
     def add_members(self, texts: Iterable[str], *, missing: bool = False) -> int:
-        """The place of the predicate that the text is one of these; `missing`: or is missing."""
+        """Return the place of the predicate that the text is one of these, or with `missing` is missing."""
         members = frozenset(texts)
         for text in sorted(members):
             self._add_constant(text)
         return self._atoms.add(("missing or in" if missing else "in", members))
 
     def add_unequal(self, text: str) -> int:
-        """The place of the predicate that there is a text, and another one."""
+        """Return the place of the predicate that there is a text, and it differs from this one."""
         self._add_constant(text)
         return self._atoms.add(("unequal", text))
 
@@ -61,7 +61,7 @@ class TextCoder:
         self._table, self._described, self._dictionary = None, None, ()
 
     def add_test(self, name: str, argument: str, test: Callable[[str], bool]) -> int:
-        """The place of the predicate `test`, known by a name and an argument."""
+        """Return the place of the predicate `test`, identified by a name and an argument."""
         place = self._atoms.add((name, argument))
         if place not in self._test_of:
             self._test_of[place] = len(self._tests)
@@ -71,7 +71,7 @@ class TextCoder:
 
     @property
     def count(self) -> int:
-        """Codes given so far; those of constants are given before the next batch."""
+        """The number of codes so far; those of constants are assigned before the next batch."""
         self._prepare()
         return len(self._codes) + 1
 
@@ -88,7 +88,7 @@ class TextCoder:
         return self._codes.setdefault((constant, tested), len(self._codes) + 1)
 
     def _learn(self, table: TextTable) -> None:
-        """Find the codes of the texts that are new in the table."""
+        """Compute the codes of new texts in the table."""
         known = len(self._by_id) - 2
         if known == len(table):
             return
@@ -99,7 +99,7 @@ class TextCoder:
         self._by_id = np.concatenate([self._by_id, np.array(new, np.uint32)])
 
     def code(self, batch: EventBatch) -> Codes:
-        """Codes of the events."""
+        """Return the codes of the events."""
         array = self._array_of(batch)
         if array is None:
             return np.zeros(len(batch), np.uint16)
@@ -118,7 +118,7 @@ class TextCoder:
         return codes
 
     def _code_indices(self, array: pa.DictionaryArray) -> Codes:
-        """Batches of one input mostly share a dictionary: it is coded once."""
+        """Return the codes of dictionary-encoded texts; most batches of an input share a dictionary, coded once."""
         dictionary, indices = array.dictionary, array.indices
         if not len(dictionary):
             return np.zeros(len(array), np.uint16)
@@ -138,7 +138,7 @@ class TextCoder:
         return codes.astype(np.uint16 if self.count <= 1 << 16 else np.uint32, copy=False)
 
     def truth(self, atom: int) -> Mask:
-        """For each code, whether the predicate holds."""
+        """Return for each code whether the predicate holds."""
         constants, tested = self._descriptions()
         if atom in self._test_of:
             outcome: Mask = tested[:, self._test_of[atom]]
@@ -153,7 +153,7 @@ class TextCoder:
         return truth
 
     def _descriptions(self) -> tuple[npt.NDArray[np.int64], Mask]:
-        """What each code says: which constant, and the outcome of each test."""
+        """Return the meaning of each code: its constant, and the outcome of each test."""
         if self._described is None or len(self._described[0]) != self.count:
             constants = np.array([MISSING, *(constant for constant, _ in self._codes)], np.int64)
             tested = np.zeros((len(constants), len(self._tests)), bool)

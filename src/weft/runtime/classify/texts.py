@@ -1,4 +1,4 @@
-"""Texts to ids: a table of texts that is probed with the bytes of an Arrow array, without a Python object per text."""
+"""Texts to ids: a hash table that is probed with the bytes of an Arrow array, without a Python object per text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_TEXTS = 1 << 12  # with fewer, a search for unused ones does not pay
 
 
 class TextTable:
-    """Different texts, each with an id: 0, 1, … in the order they were added."""
+    """Distinct texts, each with an id: 0, 1, … in the order they were added."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
         self._state = np.zeros(3, np.int64)  # texts, whether unknown ones are added, most texts the slots are made for
@@ -33,7 +33,7 @@ class TextTable:
 
     @property
     def size(self) -> int:
-        """Bytes of all texts."""
+        """The bytes of all texts."""
         return int(self._offsets[len(self)])
 
     @property
@@ -61,13 +61,13 @@ class TextTable:
             self._room(2 * len(self) + 64, 2 * self.size + int(offsets[row + 1] - offsets[row]) + 1024)
 
     def texts(self, first: int = 0) -> list[str]:
-        """The texts from this id on."""
+        """Return the texts from this id on."""
         offsets = self._offsets[first : len(self) + 1]
         pool = self._pool[: self.size].tobytes()
         return [pool[a:b].decode() for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
 
     def only(self, kept: npt.NDArray[np.bool_]) -> TextTable:
-        """A table of some of the texts, by id; their order stays."""
+        """Return a table of some of the texts, by id, in the same order."""
         whole = pa.LargeStringArray.from_buffers(
             len(self), pa.py_buffer(self._offsets[: len(self) + 1]), pa.py_buffer(self._pool[: self.size])
         )
@@ -77,7 +77,7 @@ class TextTable:
         return table
 
     def _room(self, texts: int, size: int) -> None:
-        """Make room for that many texts of that many bytes in all. Small tables are sparse: probes then rarely meet."""
+        """Reserve space for texts of this number and size. Small tables are sparse, so that collisions are rare."""
         slots = 64
         while slots < texts * (16 if texts < 512 else 4):
             slots *= 2

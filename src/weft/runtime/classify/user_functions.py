@@ -1,4 +1,4 @@
-"""User-defined functions over the values of a batch: one call for the events that have all operands."""
+"""Evaluate user-defined functions over the values of a batch: one call for the events that have all operands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = np.zeros((), bool)
 
 
 def call_user(function: UserFunction, operands: Sequence[Vector]) -> Vector:
-    """The values of a function; see `weft.algebra.functions.UserFunction`."""
+    """Evaluate a function; see `weft.algebra.functions.UserFunction`."""
     taken = [_taken(kind, operand) for kind, operand in zip(function.takes, operands, strict=True)]
     valid: Mask = reduce(np.logical_and, [there for _, there in taken])
     rows = np.atleast_1d(valid)
@@ -32,7 +32,7 @@ def call_user(function: UserFunction, operands: Sequence[Vector]) -> Vector:
 
 
 def _taken(kind: Kind, operand: Vector) -> tuple[Values, Mask]:
-    """The values of an operand that are of a kind, and where there are any."""
+    """Return the values of an operand of a kind, and where they are present."""
     if kind == "boolean":
         return operand.booleans or (_NOTHING, _NOTHING)
     if kind == "text":
@@ -53,7 +53,7 @@ def _floats(numbers: Numbers) -> tuple[Values, Mask]:
 
 
 def _whole(numbers: Numbers) -> tuple[Values, Mask]:
-    """The numbers that are whole and fit into 64 bits."""
+    """Return which numbers are integers of 64 bits."""
     if numbers.whole:
         return numbers.values, numbers.valid
     known = np.where(numbers.valid, numbers.values, 0)

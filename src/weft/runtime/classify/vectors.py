@@ -1,9 +1,9 @@
-"""Expressions and predicates over the events of a batch, all events at once.
+"""Evaluate expressions and predicates over all events of a batch at once.
 
-This is for what has no cheaper form: arithmetic, functions and comparisons between attributes. A value is undefined
-where an attribute is missing or arithmetic fails, and a comparison with it is false. Numbers are exact:
-where 64 bits or the precision of floats would not do, Python's own integers are used, and what does not fit into 64
-bits then is the nearest float.
+This is for operands without a cheaper form: arithmetic, functions and comparisons between attributes. A value is
+undefined where an attribute is missing or arithmetic fails, and a comparison with it is false. Numbers are exact: where
+64 bits or the precision of floats are not enough, Python's integers are used, and a result that does not fit into 64
+bits is the nearest float.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _WORTH = np.frompyfunc(worth, 1, 1)
 
 
 def holds(predicate: Predicate, batch: EventBatch) -> Mask:
-    """Where a comparison or membership is true."""
+    """Return where a comparison or membership is true."""
     if isinstance(predicate, Comparison):
         truth = compare(predicate.operator, evaluate(predicate.left, batch), evaluate(predicate.right, batch))
     elif isinstance(predicate, In):
@@ -79,7 +79,7 @@ def holds(predicate: Predicate, batch: EventBatch) -> Mask:
 
 
 def constant_of(expression: Expression) -> tuple[bool, Value | None]:
-    """Whether an expression reads no attribute, and then its value (None: undefined)."""
+    """Return whether an expression reads no attribute, and then its value (None: undefined)."""
     if any(isinstance(node, Attribute) for node in expression.walk()):
         return False, None
     if isinstance(expression, Literal):
@@ -96,14 +96,14 @@ def constant_of(expression: Expression) -> tuple[bool, Value | None]:
 
 
 def shown_column(expression: Expression, batch: EventBatch) -> Column:
-    """The values of an expression as they are shown: what is calculated of integers is one, also among floats."""
+    """Evaluate an expression for output: a result of integers is an integer, also among floats."""
     return to_column(evaluate(expression, batch, attribute_by_kind), len(batch))
 
 
 def evaluate(expression: Expression, batch: EventBatch, read: Callable[[Column], Vector] | None = None) -> Vector:
-    """The values of an expression for the events of a batch; `read` gives those of an attribute.
+    """Evaluate an expression for the events of a batch; `read` returns those of an attribute.
 
-    What is calculated of an integer is exact, also where it stands among floats.
+    A result of integers is exact, also among floats.
     """
     exactly = read or attribute_by_kind
     match expression:
@@ -133,7 +133,7 @@ def _literal(value: Value) -> Vector:
 
 
 def attribute(column: Column) -> Vector:
-    """The values of an attribute."""
+    """Return the values of an attribute."""
     numbers = booleans = texts = None
     if column.numbers is not None:
         array = column.numbers
@@ -155,7 +155,7 @@ def attribute(column: Column) -> Vector:
 
 
 def attribute_by_kind(column: Column) -> Vector:
-    """The values of an attribute, with integers among floats as such."""
+    """Return the values of an attribute, with integers among floats kept as integers."""
     vector = attribute(column)
     if vector.numbers is None or column.exact is None:
         return vector
@@ -166,7 +166,7 @@ def attribute_by_kind(column: Column) -> Vector:
 
 
 def compare(symbol: str, left: Vector, right: Vector) -> Mask:
-    """Where the comparison is true; values of different kinds never compare."""
+    """Return where the comparison is true; values of different kinds never compare."""
     truth: Mask = np.zeros((), bool)
     if left.numbers is not None and right.numbers is not None:
         truth = truth | _compare_numbers(symbol, left.numbers, right.numbers)
@@ -193,7 +193,7 @@ def _compare_numbers(symbol: str, left: Numbers, right: Numbers) -> Mask:
 
 
 def arithmetic(symbol: str, left: Vector, right: Vector) -> Vector:
-    """The values of `left symbol right`; undefined where a side is, or the operation."""
+    """Return the values of `left symbol right`; undefined where a side is, or the operation."""
     a, b = left.numbers, right.numbers
     if a is None or b is None:
         return Vector()
@@ -222,7 +222,7 @@ def arithmetic(symbol: str, left: Vector, right: Vector) -> Vector:
 
 
 def _fits(symbol: str, a: Numbers, b: Numbers) -> bool:
-    """Whether whole numbers can be calculated with in 64 bits (as exact floats, to divide)."""
+    """Whether integers can be calculated with in 64 bits (for division, as exact floats)."""
     if symbol == "/":
         return a.bound() <= EXACT and b.bound() <= EXACT
     bound = a.bound() * b.bound() if symbol == "*" else a.bound() + b.bound()
@@ -238,7 +238,7 @@ def _with_objects(symbol: str, a: Numbers, b: Numbers, valid: Mask) -> Numbers:
 
 
 def calculate(symbol: str, x: Number, y: Number) -> int | float | None:
-    """Arithmetic on two numbers, what is no 64-bit integer as the nearest float; None when it is undefined."""
+    """Calculate with two numbers; a result that is no 64-bit integer is the nearest float, or None if undefined."""
     x, y = held(x), held(y)
     try:
         match symbol:
@@ -260,7 +260,7 @@ def calculate(symbol: str, x: Number, y: Number) -> int | float | None:
 
 
 def held(number: Number) -> int | float:
-    """A number as arithmetic takes and gives it."""
+    """Convert a number to the form of operands and results."""
     if isinstance(number, float) or (isinstance(number, int) and -(2**63) <= number < 2**63):
         return number
     return nearest(number)

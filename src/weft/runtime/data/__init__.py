@@ -1,1 +1,1 @@
-"""Events and matches as columns, and the values and texts they are made of."""
+"""Events and matches as columns, with their values and texts."""

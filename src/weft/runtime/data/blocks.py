@@ -1,4 +1,4 @@
-"""Blocks of events: cut, picked, merged in stream order, and as bytes (Arrow IPC) for shuffles and state."""
+"""Blocks of events: sliced, gathered, merged in stream order, and encoded (Arrow IPC) for shuffles and state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _change(batch: EventBatch, arrow: Callable[[pa.Array], pa.Array], times: Cal
 
 
 def slice(batch: EventBatch, offset: int, length: int | None = None) -> EventBatch:
-    """Consecutive events of a batch, without a copy."""
+    """Return consecutive events of a batch, without a copy."""
     stop = len(batch) if length is None else min(len(batch), offset + length)
     if offset == 0 and stop == len(batch):
         return batch
@@ -47,13 +47,13 @@ def slice(batch: EventBatch, offset: int, length: int | None = None) -> EventBat
 
 
 def take(batch: EventBatch, indices: npt.NDArray[np.integer]) -> EventBatch:
-    """The events at these places of the batch, in this order."""
+    """Return the events at these places of the batch, in this order."""
     index = pa.array(indices)
     return _change(batch, lambda a: a.take(index), lambda a: a[indices])
 
 
 def concat(batches: Iterable[EventBatch]) -> EventBatch:
-    """The events of all batches, one batch after the other."""
+    """Return the events of all batches, one batch after another."""
     parts = [batch for batch in batches if len(batch.ends)]
     if not parts:
         return empty()
@@ -94,13 +94,13 @@ def joined(batches: Iterable[EventBatch], events: int) -> Iterator[EventBatch]:
 
 
 def empty() -> EventBatch:
-    """A batch of no events."""
+    """Return a batch without events."""
     none = np.empty(0, np.int64)
     return EventBatch(pa.array([], pa.string()), none, none, none)
 
 
 def merge(batches: Iterable[EventBatch]) -> EventBatch:
-    """The events of all batches in stream order: by end, start, position."""
+    """Return the events of all batches in stream order: by end, start, position."""
     batch = concat(batches)
     if in_order(batch):
         return batch
@@ -119,7 +119,7 @@ def in_order(batch: EventBatch) -> bool:
 
 
 def join_columns(columns: Sequence[Column | None], lengths: Sequence[int]) -> Column:
-    """One column of several, of these lengths, None where a part has no such attribute."""
+    """Concatenate columns of these lengths; None means a part without the attribute."""
     arrays: dict[str, pa.Array] = {}
     if len({column.numbers.type for column in columns if column is not None and column.numbers is not None}) > 1:
         columns = [None if column is None else as_floats(column) for column in columns]
@@ -161,7 +161,7 @@ def join(arrays: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Array:
 
 
 def pack(batch: EventBatch, compression: str | None = None) -> bytes:
-    """The batch as bytes; `compression` is None, "lz4" or "zstd"."""
+    """Encode the batch as bytes; `compression` is None, "lz4" or "zstd"."""
     names, arrays = ["p", "e"], [pa.array(batch.positions), pa.array(batch.ends)]
     if batch.starts is not batch.ends and not np.array_equal(batch.starts, batch.ends):
         names.append("s")
@@ -184,7 +184,7 @@ def pack(batch: EventBatch, compression: str | None = None) -> bytes:
 
 
 def packed_rows(rows: pa.RecordBatch, compression: str | None = None) -> bytes:
-    """A record batch as bytes."""
+    """Encode a record batch as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_batch(rows)
@@ -193,25 +193,25 @@ def packed_rows(rows: pa.RecordBatch, compression: str | None = None) -> bytes:
 
 
 def unpacked_rows(data: bytes | pa.Buffer) -> pa.RecordBatch:
-    """The record batch that `packed_rows` made into these bytes."""
+    """Decode the result of `packed_rows`."""
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
         return reader.read_next_batch()
 
 
 def _compact(array: pa.Array) -> pa.Array:
-    """A dictionary larger than the batch is dead weight: write the texts themselves."""
+    """Replace a dictionary that is larger than the batch by plain texts."""
     if pa.types.is_dictionary(array.type) and len(array.dictionary) > len(array):
         return array.cast(pa.string())
     return array
 
 
 def unpack(data: bytes | pa.Buffer) -> EventBatch:
-    """The batch that `pack` made into these bytes; its arrays share their memory."""
+    """Decode the result of `pack`; its arrays share the memory of the bytes."""
     return unpacked(unpacked_rows(data))
 
 
 def unpacked(rows: pa.RecordBatch) -> EventBatch:
-    """The batch that `pack` made into a record batch before it became bytes."""
+    """Convert the record batch of a packed batch back to a batch."""
     core: dict[str, pa.Array] = {}
     kinds: dict[str, dict[str, pa.Array]] = {}
     for name, array in zip(rows.schema.names, rows.columns, strict=True):

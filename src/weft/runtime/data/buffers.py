@@ -1,4 +1,4 @@
-"""Arrow's buffers as NumPy arrays, without a copy; those of arrays are read-only, so that a kernel is compiled once."""
+"""Arrow's buffers as NumPy arrays without a copy; they are read-only, so that a kernel is compiled once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_BYTES.setflags(write=False)
 
 
 def lengthened(array: npt.NDArray[Scalar], length: int) -> npt.NDArray[Scalar]:
-    """A copy with zeros at its end; memory for these is taken only where they are written to."""
+    """Return a longer copy padded with zeros, whose memory is only used when written to."""
     longer = np.zeros(length, array.dtype)
     longer[: len(array)] = array
     return longer
@@ -33,7 +33,7 @@ def with_room(array: npt.NDArray[Scalar], used: int, needed: int) -> npt.NDArray
 
 
 def values_of(array: pa.Array) -> npt.NDArray[Any]:
-    """The values of an array of numbers; arbitrary where it is null."""
+    """Return the values of an array of numbers, arbitrary where it is null."""
     dtype = np.dtype(array.type.to_pandas_dtype())
     if not len(array):
         return _read_only(np.empty(0, dtype))
@@ -41,7 +41,7 @@ def values_of(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def text_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """Offsets (one more than there are texts) and bytes of an array of texts."""
+    """Return offsets (one more than there are texts) and bytes of an array of texts."""
     _, offsets, data = array.buffers()
     if not len(array):
         return _read_only(np.zeros(1, np.int32)), NO_BYTES
@@ -50,12 +50,12 @@ def text_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np
 
 
 def strings(offsets: npt.NDArray[np.int32], data: npt.NDArray[Any], size: int) -> pa.Array:
-    """Texts in `size` bytes of `data` as an array."""
+    """Return the `size` bytes of texts in `data` as an array."""
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data).slice(0, size))
 
 
 def names_by_number(codes: npt.NDArray[np.int32], names: pa.Array) -> pa.Array:
-    """Short texts, each chosen by number."""
+    """Look up short texts by number."""
     offsets, data = text_buffers(names)
     longest = int(np.diff(offsets).max(initial=0))
     out_offsets, out = room(len(codes) + 1, np.int32), room(longest * len(codes), np.uint8)
@@ -63,41 +63,41 @@ def names_by_number(codes: npt.NDArray[np.int32], names: pa.Array) -> pa.Array:
 
 
 def validity_of(array: pa.Array) -> npt.NDArray[np.uint8]:
-    """The validity bitmap, from the array's offset in bits on; empty when nothing is null."""
+    """Return the validity bitmap, and the array's offset in bits; empty when nothing is null."""
     if array.null_count == 0:
         return NO_BYTES
     return _read_only(np.frombuffer(array.buffers()[0], np.uint8))
 
 
 def bits_of(array: pa.Array) -> npt.NDArray[np.uint8]:
-    """The bitmap of an array of Booleans, from the array's offset in bits on."""
+    """Return the bitmap of an array of Booleans, and the array's offset in bits."""
     return _read_only(np.frombuffer(array.buffers()[1], np.uint8)) if len(array) else NO_BYTES
 
 
 def room(length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
-    """Memory of Arrow's pool, which keeps what is given back: fresh pages cost more than what is written to them."""
+    """Allocate memory from Arrow's pool, which reuses it: fresh pages cost more than writing to them."""
     return np.frombuffer(pa.allocate_buffer(length * np.dtype(dtype).itemsize), dtype)
 
 
 def joined(parts: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
-    """Concatenate arrays in such memory."""
+    """Concatenate arrays in memory of Arrow's pool."""
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts, out=room(sum(map(len, parts)), parts[0].dtype.type))
 
 
 def picked(array: npt.NDArray[Scalar], places: npt.NDArray[np.int64]) -> npt.NDArray[Scalar]:
-    """What stands at these places, in such memory."""
+    """Gather values in memory of Arrow's pool."""
     return np.take(array, places, out=room(len(places), array.dtype.type), mode="clip")
 
 
 def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """The array, or a copy if it cannot be written to: for a kernel that would be another type of array."""
+    """Return the array, or a copy if it is read-only, which would be another type for a kernel."""
     return array if array.flags.writeable else array.copy()
 
 
 def fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same array, read-only, whether it came from a buffer or not."""
+    """Return the same array as read-only."""
     return _read_only(array.view())
 
 

@@ -1,4 +1,4 @@
-"""Events as columns: the form in which every engine takes them."""
+"""Events as columns, the input of every engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEGUN = "\0begun"  # an attribute of instants that rules define: where the first
 
 
 def number_of_digits(digits: str) -> int | Decimal:
-    """The number that digits name; whole ones without a point are integers."""
+    """Parse digits; those without a point are integers."""
     return int(digits) if digits.lstrip("-").isdigit() else Decimal(digits)
 
 
@@ -26,10 +26,10 @@ def number_of_digits(digits: str) -> int | Decimal:
 class Column:
     """One attribute of a batch of events, split by kind; null in each array where an event has no such value.
 
-    Almost always exactly one of the three is present. A JSON attribute that is a number in one event and
-    a text in the next has both, each null where the other has the value. NaN never occurs: it is null.
-    Values of no kind (lists, objects, bytes) are missing in all three. Beside floats, `exact` has the digits of those
-    numbers that are no floats: decimals, and integers that do not fit or stand among floats; see `data/exact.py`.
+    Almost always exactly one of the three is present. A JSON attribute that is a number in one event and a text in the
+    next has both, each null where the other has the value. NaN never occurs: it is null. Values of other kinds (lists,
+    objects, bytes) are missing in all three. Beside floats, `exact` has the digits of numbers that floats do not
+    represent exactly: decimals, and integers that do not fit or are among floats; see `data/exact.py`.
     """
 
     numbers: pa.Array | None = None  # int64 or float64
@@ -40,7 +40,7 @@ class Column:
     fine: pa.Array | None = None  # int64: nanoseconds by which a time is after its tick; only input columns have it
 
     def map(self, change: Callable[[pa.Array], pa.Array]) -> Column:
-        """The column with each present array changed."""
+        """Apply a function to each present array."""
         numbers, texts, booleans, exact = self.numbers, self.texts, self.booleans, self.exact
         return Column(
             None if numbers is None else change(numbers),
@@ -51,7 +51,7 @@ class Column:
         )
 
     def value(self, row: int) -> int | float | Decimal | str | bool | None:
-        """The value of one event, None when it is missing."""
+        """Return the value of one event, or None."""
         if self.exact is not None and self.exact[row].is_valid:
             return number_of_digits(self.exact[row].as_py())
         for array in (self.numbers, self.texts, self.booleans):
@@ -65,12 +65,13 @@ class Column:
 class EventBatch:
     """Consecutive events in stream order.
 
-    `columns` holds every attribute by name, the type, time and stream columns included under their names
-    in the input. `positions` are places in the whole stream: ascending, but with gaps where events went
-    to other lanes or were filtered out as irrelevant. `rows` are the events as the input has them, with its types,
-    where results show them.
-    With derived events among them, positions are places in what is seen. `latest` are then the positions in the input
-    up to which all has been seen with each event, and `origins` the first position that each is made of.
+    `columns` has every attribute by name, including the type, time and stream columns under their names in the input.
+    `positions` are places in the whole stream: ascending, but with gaps where events went to other lanes or were
+    filtered
+    out as irrelevant. `rows` are the events as the input has them, with its types, where results show them.
+    With derived events, positions are places in the merged input. `latest` are then the last positions in the input up
+    to
+    each event, and `origins` the first position that each consists of.
     """
 
     types: pa.Array  # string or dictionary; null where missing
@@ -89,7 +90,7 @@ class EventBatch:
 
 @dataclass(frozen=True)
 class Rejected:
-    """An event that could not be read: its zero-based row in the input, why, and the event as far as it is known."""
+    """An event that could not be read: its zero-based row in the input, the reason, and the readable part."""
 
     row: int
     reason: str

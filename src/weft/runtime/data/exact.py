@@ -1,7 +1,7 @@
-"""Numbers that neither a 64-bit integer nor a float holds: the digits as text, beside the float that is nearest.
+"""Numbers that neither a 64-bit integer nor a float represents exactly: digits as text, beside the nearest float.
 
-The nearest float has the value of a decimal of up to 15 digits (`weft.algebra.numbers`), and only numbers with more
-digits need to be looked at here.
+The nearest float has the value of a decimal of up to 15 digits (`weft.algebra.numbers`), so only numbers with more
+digits are handled here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLAIN = rf"^-?(0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})(\.[0-9]+)?$"
 
 
 def exact_column(digits: pa.Array) -> Column:
-    """Digits as a column of numbers: integers if all fit, else floats with the digits beside them."""
+    """Convert digits to a column of numbers: integers if all fit, else floats with the digits beside them."""
     if pc.all(pc.match_substring_regex(digits, _WHOLE)).as_py() is not False:
         try:
             return Column(numbers=digits.cast(pa.int64()))
@@ -36,7 +36,7 @@ def exact_column(digits: pa.Array) -> Column:
 
 
 def floats_with_digits(texts: pa.Array, floats: pa.Array) -> Column:
-    """Texts that were read as floats, with the digits of those that a float would show otherwise."""
+    """Return floats with the digits of the texts that a float would format differently."""
     whole = pc.match_substring_regex(texts, _WHOLE)
     changed = pc.and_(pc.match_substring_regex(texts, _PLAIN), pc.not_equal(texts, floats.cast(pa.string())))
     kept = pc.fill_null(pc.or_(whole, changed), False)
@@ -46,7 +46,7 @@ def floats_with_digits(texts: pa.Array, floats: pa.Array) -> Column:
 
 
 def as_floats(column: Column) -> Column:
-    """A column of integers as one of floats, which has their digits."""
+    """Convert a column of integers to floats with their digits."""
     numbers = column.numbers
     if numbers is None or not pa.types.is_integer(numbers.type):
         return column
@@ -55,7 +55,7 @@ def as_floats(column: Column) -> Column:
 
 
 def whole_numbers(column: Column) -> tuple[Mask, npt.NDArray[np.int64]]:
-    """Where the digits of a column are a 64-bit integer, and that integer."""
+    """Return where the digits of a column are a 64-bit integer, and that integer."""
     assert column.exact is not None
     whole = pc.fill_null(pc.match_substring_regex(column.exact, _WHOLE), False)
     digits = pc.if_else(whole, column.exact, pa.scalar("0"))
@@ -70,7 +70,7 @@ def whole_numbers(column: Column) -> tuple[Mask, npt.NDArray[np.int64]]:
 
 
 def numbers_of(is_whole: Mask, known: Mask, wholes: npt.NDArray[np.int64], floats: npt.NDArray[np.float64]) -> Column:
-    """A column of integers and floats; integers keep their digits where there are floats."""
+    """Build a column of integers and floats; integers keep their digits if there are floats."""
     if is_whole[known].all():
         return Column(pa.array(wholes, mask=~known))
     digits = pa.array(wholes, mask=~(known & is_whole)).cast(pa.string())
@@ -96,7 +96,7 @@ def unnamed_rows(column: Column) -> npt.NDArray[np.int64]:
 
 
 def nearest(number: int | Decimal) -> float:
-    """The float next to a number; infinity for one that is beyond all floats."""
+    """Return the nearest float of a number, or infinity beyond all floats."""
     try:
         return float(number)
     except OverflowError:
@@ -104,7 +104,7 @@ def nearest(number: int | Decimal) -> float:
 
 
 def decimal_text(number: int | Decimal) -> str:
-    """A number as the machine reads it (`weft.kernels.machine.decimals`)."""
+    """Encode a number for the machine (`weft.kernels.machine.decimals`)."""
     near = nearest(number)
     side = "<" if number < worth(near) else ">"
     digits = f"{number:f}" if isinstance(number, Decimal) else str(number)
@@ -113,7 +113,7 @@ def decimal_text(number: int | Decimal) -> str:
 
 
 def with_digits(column: Column, digits: pa.Array) -> Column:
-    """A column of numbers with those that some rows have as digits."""
+    """Add the digits of some rows to a column of numbers."""
     floats = as_floats(column)
     numbers = digits.cast(pa.float64())
     if floats.numbers is not None:
@@ -123,13 +123,13 @@ def with_digits(column: Column, digits: pa.Array) -> Column:
 
 
 def digits_at(column: Column, rows: npt.NDArray[np.int64]) -> list[int | Decimal]:
-    """The numbers of rows that have digits."""
+    """Return the numbers of rows that have digits."""
     texts = column.exact.take(pa.array(rows)).to_pylist() if column.exact is not None else []
     return [number_of_digits(text) for text in texts]
 
 
 def mapped(column: Column, rows: npt.NDArray[np.int64], result: Callable[[int | Decimal], int]) -> list[int]:
-    """A function of the numbers of rows that have digits, worked out once for each."""
+    """Evaluate a function once for each number of the rows with digits."""
     known: dict[str, int] = {}
     found = []
     for text in column.exact.take(pa.array(rows)).to_pylist() if column.exact is not None else []:
@@ -140,7 +140,7 @@ def mapped(column: Column, rows: npt.NDArray[np.int64], result: Callable[[int | 
 
 
 def shown(column: Column, count: int) -> pa.Array:
-    """A column as one array; where there are values of several kinds, a union keeps each as it is."""
+    """Convert a column to one array; a union if there are values of several kinds."""
     kinds = [*shown_parts(column), column.texts, column.booleans]
     present = [values for values in kinds if values is not None and values.null_count < len(values)]
     if len(present) < 2:
@@ -151,7 +151,7 @@ def shown(column: Column, count: int) -> pa.Array:
 
 
 def shown_parts(column: Column) -> list[pa.Array]:
-    """The numbers of a column as arrays, each null where another has the value: decimals with their own scale."""
+    """Return the numbers of a column as arrays, each null where another has the value; decimals with their scale."""
     numbers, digits = column.numbers, column.exact
     if numbers is None or digits is None or digits.null_count == len(digits):
         return [] if numbers is None else [numbers]

@@ -1,4 +1,4 @@
-"""Rows with different columns as one table: each column has a type that holds the values of all."""
+"""Join rows with different columns to one table: each column gets a type that can hold all values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 def join_rows(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The rows of all parts, of which there is at least one."""
+    """Join the rows of all parts, of which there is at least one."""
     if len(parts) == 1:
         return parts[0]
     if any(part.schema != parts[0].schema for part in parts):
@@ -19,7 +19,7 @@ def join_rows(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def joint_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """All columns, each of a type that holds the values of all."""
+    """Return all columns, each with a type that can hold all values."""
     fields: dict[str, pa.Field] = {}
     for field in (field for schema in schemas for field in schema):
         known = fields.get(field.name, field)
@@ -30,7 +30,7 @@ def joint_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def joint_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """A type that holds the values of both: texts when no other does."""
+    """Return a type that can hold the values of both, texts if no other can."""
     if one == other or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):
@@ -47,7 +47,7 @@ def joint_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def fitted(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows with exactly these columns; null where they have no such column."""
+    """Return the rows with exactly these columns, null where they are missing."""
     if rows.schema == schema:
         return rows
     known = dict(zip(rows.schema.names, rows.columns, strict=True))

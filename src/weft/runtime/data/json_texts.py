@@ -1,4 +1,4 @@
-"""Columns as JSON: a text for each value, an object for each row, byte for byte as Python would write it."""
+"""Encode columns as JSON: a text for each value, an object for each row, identical to Python's output."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _COMMA = ", "
 
 
 def json_object(values: Mapping[str, object]) -> str:
-    """Values by name as a JSON object."""
+    """Encode values by name as a JSON object."""
     return "{" + ", ".join(f"{json.dumps(name)}: {_json_text(value)}" for name, value in values.items()) + "}"
 
 
 def _json_text(value: object) -> str:
-    """A value as JSON text. JSON has no word for infinity, but numbers of any size and exactness."""
+    """Encode a value as JSON. JSON has no infinity, but numbers of any size and precision."""
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, list) and any(isinstance(item, Decimal) for item in value):
@@ -39,7 +39,7 @@ def _json_text(value: object) -> str:
 
 
 def json_objects(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: int) -> pa.Array:
-    """The JSON object of each row of the columns."""
+    """Encode each row of the columns as a JSON object."""
     if not columns:
         return names_by_number(np.zeros(rows, np.int32), _EMPTY)
     parts = []
@@ -50,7 +50,7 @@ def json_objects(columns: Mapping[str, pa.Array | pa.ChunkedArray], rows: int) -
 
 
 def sparse_json_objects(columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
-    """The JSON object of each row of the columns, without what is missing there."""
+    """Encode each row of the columns as a JSON object without missing values."""
     parts = [_named(f"{json.dumps(name)}: ", values) for name, values in columns.items()]
     if not parts:
         return json_objects({}, rows)
@@ -59,7 +59,7 @@ def sparse_json_objects(columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
 
 
 def _named(name: str, values: pa.Array) -> pa.Array:
-    """Each value as JSON text after a comma and its name; an empty text where it is missing."""
+    """Encode each value as JSON after a comma and its name; an empty text if it is missing."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     is_union = pa.types.is_union(values.type)  # which is never null itself
@@ -69,7 +69,7 @@ def _named(name: str, values: pa.Array) -> pa.Array:
 
 
 class _Part(NamedTuple):
-    """What comes from one column: in each row `before` and the text that is chosen by number; null if that is empty."""
+    """The contribution of one column: `before`, and the text chosen by number in each row; null if that is empty."""
 
     before: str
     texts: pa.Array
@@ -92,7 +92,7 @@ def _part(name: str, values: pa.Array) -> _Part:
 
 
 def _joined(parts: Sequence[_Part], after: str, rows: int) -> pa.Array:
-    """The parts side by side, in each row."""
+    """Concatenate the parts in each row."""
     bases = accumulate((len(part.texts) for part in parts), initial=0)
     codes = np.concatenate([part.codes + np.int32(base) for part, base in zip(parts, bases, strict=False)])
     places, data = text_buffers(pa.concat_arrays([part.texts for part in parts]))
@@ -103,7 +103,7 @@ def _joined(parts: Sequence[_Part], after: str, rows: int) -> pa.Array:
 
 
 def _repeats(values: pa.Array) -> bool:
-    """Whether it pays to write down different values only."""
+    """Whether it pays to encode only distinct values."""
     if pa.types.is_boolean(values.type):
         return True
     sample = values.slice(0, SAMPLE)
@@ -111,7 +111,7 @@ def _repeats(values: pa.Array) -> bool:
 
 
 def _spelled(values: pa.Array) -> pa.Array:
-    """Each value as JSON text; null as an empty one."""
+    """Encode each value as JSON; null as an empty text."""
     kind = values.type
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         return values.cast(pa.string())
@@ -127,7 +127,7 @@ def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _floats(digits: pa.Array) -> pa.Array:
-    """Arrow finds the fewest digits of a number as Python does, but has its own notation."""
+    """Rewrite Arrow's shortest digits of floats in Python's notation."""
     places, data = text_buffers(digits)
     out_places, out = room(len(digits) + 1, np.int32), room(kernel.LONGEST_FLOAT * len(digits), np.uint8)
     return strings(out_places, out, kernel.spell_floats(places, data, out_places, out))

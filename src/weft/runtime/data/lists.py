@@ -1,4 +1,4 @@
-"""Lists of numbers, many at a time: the input positions that events are made of."""
+"""Many lists of numbers in flat arrays: the input positions that events consist of."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Lists(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of lists."""
         return len(self.offsets) - 1
 
     def take(self, rows: Int64s) -> Lists:
-        """Some of the lists, in this order."""
+        """Return some of the lists, in this order."""
         sizes = self.offsets[rows + 1] - self.offsets[rows]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
@@ -42,25 +42,25 @@ class Lists(NamedTuple):
 
 
 def joined_lists(parts: Sequence[Lists]) -> Lists:
-    """All lists, one part after the other."""
+    """Concatenate the lists of all parts."""
     sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
     values = [part.values[part.offsets[0] : part.offsets[-1]] for part in parts]
     return Lists(np.cumsum(sizes), np.concatenate([np.empty(0, np.int64), *values]))
 
 
 def single_lists(values: Int64s) -> Lists:
-    """Lists of one number each."""
+    """Return lists of one number each."""
     return Lists(np.arange(len(values) + 1, dtype=np.int64), values)
 
 
 def grouped(rows: Int64s, values: Int64s, count: int) -> Lists:
-    """Lists of the values of each row; rows come in order."""
+    """Return lists of the values of each row; rows are in order."""
     sizes = np.bincount(rows, minlength=count)
     return Lists(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]).astype(np.int64), values)
 
 
 def side_by_side(parts: Sequence[Lists]) -> Lists:
-    """Lists joined one by one: the first of each part, the second of each part, …"""
+    """Return all lists in turns: the first of each part, the second of each part, …"""
     count, width = parts[0].size, len(parts)
     order = (np.arange(width) * count + np.arange(count)[:, None]).ravel()
     joined = joined_lists(parts).take(order)

@@ -1,4 +1,4 @@
-"""Matches: as columns, the form in which every engine gives them; and as Python objects."""
+"""Matches as columns, the output of every engine, and as Python objects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Match:
     event: dict[str, object]
 
     def to_json(self) -> dict[str, object]:
-        """The match as the JSON object that `weft match` writes."""
+        """Return the match as the JSON object that `weft match` writes."""
         bindings = {name: list(positions) for name, positions in self.bindings.items()}
         return {**vars(self), "positions": list(self.positions), "bindings": bindings, "event": dict(self.event)}
 
@@ -45,11 +45,12 @@ class Match:
 class MatchBatch:
     """Matches of one query, or of `queries`, ordered by end position (not yet by start and positions).
 
-    Match i covers the times `starts[i]..ends[i]`; it is made of `positions[offsets[i]:offsets[i+1]]`, ascending.
-    `labels` runs parallel to `positions`: `names[label]` are the variables that position is bound to.
-    It covers the positions `firsts[i]..lasts[i]`, which only matters where they are not its first and last one.
-    `ids` are the two halves of each id, once they are known; `keys` are hashes of what partitions of absences have in
-    common.
+    Match i covers the times `starts[i]..ends[i]`; it consists of `positions[offsets[i]:offsets[i+1]]`, ascending.
+    `labels`
+    is parallel to `positions`: `names[label]` are the variables that the position is bound to. It covers the positions
+    `firsts[i]..lasts[i]`, which are given only where they are not its first and last one. `ids` are the two halves of
+    each
+    id, once they are computed; `keys` are hashes of the keys of absences.
     """
 
     query: str
@@ -72,7 +73,7 @@ class MatchBatch:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many matches there are of each query."""
+        """Return the number of matches of each query."""
         if self.codes is None:
             return {self.query: len(self)}
         found = np.bincount(self.codes)
@@ -88,19 +89,19 @@ class MatchBatch:
 
     @property
     def query_origins(self) -> tuple[Origin, ...]:
-        """What the ids of each query's matches are made of."""
+        """The origins of its queries, from which ids are computed."""
         return self.origins or tuple((name,) for name in self.query_names)
 
     @property
     def query_codes(self) -> Int32s:
-        """Which of the names each match has."""
+        """The index of each match's query among the names."""
         return np.zeros(len(self), np.int32) if self.codes is None else self.codes
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def of(self, query: str) -> MatchBatch:
-        """The matches of one query."""
+        """Return the matches of one query."""
         if query not in self.query_names:
             return self.slice(0, 0)
         if self.codes is None:
@@ -110,7 +111,7 @@ class MatchBatch:
         return replace(own, query=query) if self.origins else replace(own, query=query, queries=(), codes=None)
 
     def slice(self, begin: int, end: int) -> MatchBatch:
-        """Matches `begin` to `end` (not included), sharing memory with this batch."""
+        """Return matches `begin` to `end` (exclusive), sharing memory with this batch."""
         if begin == 0 and end == len(self):
             return self
         low, high = self.offsets[begin], self.offsets[end]
@@ -131,7 +132,7 @@ class MatchBatch:
         )
 
     def take(self, rows: Int64s) -> MatchBatch:
-        """The matches at these places, in that order."""
+        """Return the matches at these places, in that order."""
         offsets = room(len(rows) + 1, np.int64)
         offsets[0] = 0
         np.cumsum(picked(np.diff(self.offsets), rows), out=offsets[1:])
@@ -164,20 +165,20 @@ class MatchBatch:
 
 
 def add_counts(totals: Counter[str], found: Iterable[MatchBatch]) -> None:
-    """Add how many matches there are of each query."""
+    """Add the number of matches of each query to totals."""
     for batch in found:
         totals.update(batch.counts)
 
 
 def put_in_order(begin: int, end: int, columns: Sequence[npt.NDArray[Any]]) -> Int64s:
-    """The numbers of matches `begin` to `end` (not included) in match order, by the columns that the kernel reads."""
+    """Return the numbers of matches `begin` to `end` (exclusive) in match order, by the columns of the kernel."""
     order = room(end - begin, np.int64)
     match_order(begin, order, room(end - begin, np.int64), *columns)
     return order
 
 
 class PlainMatch(NamedTuple):
-    """A match as plain values: times, the positions its interval covers, what it is made of, and its id."""
+    """A match as plain values: times, the positions its interval covers, its events, and its id."""
 
     start: int
     end: int
@@ -190,7 +191,7 @@ class PlainMatch(NamedTuple):
 
 
 def to_batch(query: str, matches: Sequence[PlainMatch], origin: Origin | None = None) -> MatchBatch:
-    """Plain matches of one query as columns."""
+    """Convert plain matches of one query to columns."""
     labels: dict[tuple[str, ...], int] = {}
     codes: list[int] = []
     for match in matches:
@@ -216,7 +217,7 @@ def to_batch(query: str, matches: Sequence[PlainMatch], origin: Origin | None = 
 
 
 def ids_of(batch: MatchBatch) -> tuple[UInt64s, UInt64s]:
-    """The two halves of the ids of matches; 0 for those that no matcher found, which would know their events."""
+    """Return the two halves of the ids of matches, or 0 for those without a matcher, which knows their events."""
     if batch.ids is None:
         return np.zeros(len(batch), np.uint64), np.zeros(len(batch), np.uint64)
     return batch.ids

@@ -1,4 +1,4 @@
-"""What the columns of matches and of results are: times, variables and fields in the types of the input."""
+"""Columns of matches and of results: times, variables and fields in the types of the input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MATCH_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class EventField:
-    """A field of the event: an attribute of the events of a variable (of all, or of the last), else it is computed."""
+    """A field of the event: an attribute of events of a variable (of all, or of the last), or computed."""
 
     name: str
     kind: pa.DataType
@@ -37,10 +37,11 @@ class EventField:
 
 @dataclass(frozen=True)
 class Shape:
-    """The columns of results over an input; `input` are those of its columns that they are made of.
+    """The columns of results over an input; `input` are the input columns that they are derived from.
 
-    `variables` tells for each variable which attributes of its events are shown. `fields` None: the queries do not
-    agree on the fields of their events, so these are JSON texts.
+    `variables` has for each variable the attributes of its events that are shown. `fields` is None if the queries do
+    not
+    agree on the fields of their events, so that these are JSON texts.
     """
 
     input: pa.Schema
@@ -61,7 +62,7 @@ class Shape:
         return pa.struct([pa.field(name, pa.list_(self.struct_of(shown))) for name, shown in self.variables])
 
     def struct_of(self, names: Iterable[str]) -> pa.StructType:
-        """An event with these attributes."""
+        """Return the type of an event with these attributes."""
         return pa.struct([self.input.field(name).with_nullable(True) for name in names])
 
     @property
@@ -86,5 +87,5 @@ class Shape:
 
 
 def timestamps_of(kind: pa.DataType) -> pa.DataType:
-    """Timestamps that hold the times of a column."""
+    """Return the timestamp type that can hold the times of a column."""
     return kind if pa.types.is_timestamp(kind) else pa.timestamp("us")

@@ -61,8 +61,8 @@ def derived(found: MatchBatch, query: Definer, slots: Lists | None, *, all_field
     """Convert the matches of a query to events.
 
     They come after all input events that end at the same time; with `slots`, among them, as situations read each
-    other's
-    matches (equal times and positions are ordered by slots). With `all_fields`, they have all fields of `SELECT *`.
+    other's matches (equal times and positions are ordered by slots). With `all_fields`, they have all fields of `SELECT
+    *`.
     """
     count = len(found)
     lists = Lists(found.offsets, found.positions)

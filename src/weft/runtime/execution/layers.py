@@ -158,8 +158,7 @@ class LayerExecution:
         """Add the operators that can run here and read events from a place on; return the rest of the layer.
 
         Rules share tables, since they read each other's events. Composite queries are added to the graph if some of
-        their
-        sub-patterns exist already.
+        their sub-patterns exist already.
         """
         taken = [self._takes(op, place) for op in layer.operators]
         own, rest = (tuple(compress(layer.operators, picked)) for picked in (taken, map(not_, taken)))

@@ -155,8 +155,7 @@ class Matcher:
         """Process a batch of events and yield the matches that are final with it, query by query, by end.
 
         Matches come in pieces, so that there may be more than fit into memory. The iterator must be exhausted before
-        the next
-        batch is pushed.
+        the next batch is pushed.
         """
         batch = self._placed(batch)
         if not len(batch):

@@ -1,1 +1,1 @@
-"""Identities of events, and ids of matches made of them."""
+"""Identities of events, and ids of matches."""

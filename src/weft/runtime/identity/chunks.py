@@ -24,14 +24,14 @@ MOST_ALIKE = 64  # of longer instants, ranks are found by sorting
 
 
 class Attributes(NamedTuple):
-    """What identifies events with respect to a query: attributes, and those in which events of equal rank differ."""
+    """The attributes that identify events for a query, and those in which events of equal rank differ."""
 
     names: tuple[str, ...]
     alike: tuple[str, ...]
 
 
 class Instant:
-    """The last events of a chunk that have the same times: those that come next may agree with them."""
+    """The last events of a chunk that have the same times: the next ones may be equal to them."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Instant:
 
 
 class Identities(NamedTuple):
-    """Two halves of the identity of each event of a chunk, where it is known, and what they were made of."""
+    """Two halves of the identity of each event of a chunk, where it is known, and the attributes used."""
 
     high: UInt64s
     low: UInt64s
@@ -68,9 +68,9 @@ NONE: Mapping[Attributes, Identities] = {}
 
 
 class Chunk:
-    """Events in stream order; `lead` are those before them that have the times of the first, if there are some.
+    """Events in stream order; `lead` are preceding events with the times of the first, if any.
 
-    `known`: their identities, if these are all that is left of the events.
+    `known` are their identities, if the events themselves were released.
     """
 
     def __init__(self, events: EventBatch, lead: Instant | None, known: Mapping[Attributes, Identities] = NONE) -> None:
@@ -94,7 +94,7 @@ class Chunk:
 
     @cached_property
     def _first_alike(self) -> Int64s:
-        """For each event the first one that has the same times."""
+        """Return for each event the first one with the same times."""
         rows = np.arange(len(self))
         new = np.ones(len(self), bool)
         new[1:] = (self.ends[1:] != self.ends[:-1]) | (self.starts[1:] != self.starts[:-1])
@@ -102,7 +102,7 @@ class Chunk:
         return found
 
     def rows_of(self, positions: Int64s) -> Int64s:
-        """The rows of events at ascending positions; -1 for those that are not here."""
+        """Return the rows of events at ascending positions, or -1 for events that are not here."""
         first = int(self.positions[0])
         if int(self.positions[-1]) - first + 1 == len(self):
             rows = positions - first
@@ -111,7 +111,7 @@ class Chunk:
         return np.where(self.positions[rows] == positions, rows, -1)
 
     def identities(self, attributes: Attributes, rows: Int64s | None = None) -> Identities:
-        """The identities of its events, known for these rows at least, or None for all."""
+        """Return the identities of its events, known at least for these rows, or for all if None."""
         found = self._known.get(attributes)
         if found is None:
             count = len(self)
@@ -125,7 +125,7 @@ class Chunk:
         return found
 
     def _find(self, found: Identities, attributes: Attributes, missing: Int64s) -> None:
-        """Work out identities, and those of the events before them that have their times."""
+        """Compute identities, also those of preceding events with the same times."""
         assert self._events is not None
         alike = self._first_alike
         if 4 * len(missing) > len(self):
@@ -151,7 +151,7 @@ class Chunk:
 
 
 def _ranks(words: UInt64s, rows: Int64s, alike: Int64s) -> Int64s:
-    """For each row how many before it have its word and its times; `alike` is the first row with these times."""
+    """Return for each row how many before it have its word and its times; `alike` is the first row with these times."""
     ranks = np.zeros(len(rows), np.int64)
     if (alike == rows).all():
         return ranks

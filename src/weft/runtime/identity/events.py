@@ -1,4 +1,4 @@
-"""The events that later matches may be made of, as far as they are identified by them."""
+"""Identities of the events that later matches may contain."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EventIdentities:
         self._wanted.clear()
 
     def want(self, attributes: Iterable[Attributes]) -> None:
-        """From now on events are identified by these attributes, too."""
+        """Identify events by these attributes, too, from now on."""
         self._wanted |= dict.fromkeys(attributes)
         self._names = frozenset(name for own in self._wanted for name in (*own.names, *own.alike))
 
@@ -60,19 +60,19 @@ class EventIdentities:
             self._settle()
 
     def chunks_of(self, positions: Int64s) -> tuple[Chunk, ...]:
-        """The chunks in which events at ascending positions are."""
+        """Return the chunks with events at ascending positions."""
         self._settle()
         low, high = positions[0], positions[-1]
         return tuple(chunk for chunk in self._chunks if chunk.positions[-1] >= low and chunk.positions[0] <= high)
 
     def share(self, chunks: Iterable[Chunk]) -> None:
-        """Look events up in chunks of others, too."""
+        """Look events up in chunks of other lanes, too."""
         new = [chunk for chunk in chunks if not any(chunk is own for own in self._chunks)]
         self._chunks += new
         self._count += sum(map(len, new))
 
     def _settle(self) -> None:
-        """Put fresh events into a chunk."""
+        """Move new events into a chunk."""
         if self._fresh:
             chunk = Chunk(blocks.concat(self._fresh), self._last)
             self._last = chunk.last_instant()
@@ -83,7 +83,7 @@ class EventIdentities:
         return sum(map(len, self._chunks)) + sum(map(len, self._fresh))
 
     def forget(self, oldest: Callable[[], int | None]) -> None:
-        """Give up the events before a position (None: all), if they are many; to find that position out takes time."""
+        """Release the events before a position (None: all) if they are many, as finding it takes time."""
         if len(self) < self._look_at:
             return
         self._settle()
@@ -92,7 +92,7 @@ class EventIdentities:
         self._look_at = max(LEAST, 2 * len(self))
 
     def of(self, positions: Int64s, attributes: Attributes) -> tuple[UInt64s, UInt64s]:
-        """Two halves of the identities of the events at ascending positions."""
+        """Return two halves of the identities of the events at ascending positions."""
         self._settle()
         high, low, left = identities_in(self._chunks, positions, attributes)
         if left.any():  # of states that earlier versions saved: positions must do
@@ -130,7 +130,7 @@ class EventIdentities:
         return blocks.packed_rows(pa.concat_batches(parts)) if parts else b""
 
     def load(self, pages: Mapping[str, bytes]) -> None:
-        """Go on from the pages of snapshots."""
+        """Restore the state from the pages of snapshots."""
         if _ABOUT not in pages:  # of an earlier version
             return
         key, wanted, times, words = json.loads(pages[_ABOUT])
@@ -151,7 +151,7 @@ class EventIdentities:
 def identities_in(
     chunks: Iterable[Chunk], positions: Int64s, attributes: Attributes
 ) -> tuple[UInt64s, UInt64s, npt.NDArray[np.bool_]]:
-    """Two halves of the identities of the events at ascending positions, and which are in none of the chunks."""
+    """Return two halves of the identities of events at ascending positions, and which are in no chunk."""
     high, low = np.empty(len(positions), np.uint64), np.empty(len(positions), np.uint64)
     left = np.ones(len(positions), bool)
     for chunk in chunks:
@@ -168,14 +168,14 @@ def identities_in(
 
 
 def known_chunk(events: EventBatch, ids: Mapping[Attributes, tuple[UInt64s, UInt64s]]) -> Chunk:
-    """Events whose identities are known."""
+    """Create a chunk of events with known identities."""
     nothing, known = np.zeros(len(events), np.int64), np.ones(len(events), bool)
     words = nothing.astype(np.uint64)
     return Chunk(events, None, {own: Identities(*both, words, nothing, known) for own, both in ids.items()})
 
 
 def _chunk(rows: pa.RecordBatch, stored: list[Attributes]) -> Chunk:
-    """The events of a page."""
+    """Restore the events of a page."""
     positions, starts, ends = (np.asarray(rows[name]) for name in "pse")
     known: dict[Attributes, Identities] = {}
     for attributes in stored:

@@ -1,4 +1,4 @@
-"""Ids of matches: made of the query and of the identities of the events, and of nothing else."""
+"""Ids of matches, which depend only on the query and on the identities of the events."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _NO_NUMBERS, _NO_WORDS = fixed(np.empty(0, np.int64)), fixed(np.empty(0, np.uint
 
 
 class Identify(Protocol):
-    """Gives matches their ids; `tells_ends`: they say at which events of the input they end."""
+    """Protocol that adds ids to matches; `tells_ends`: they have the positions of the input at which they end."""
 
     def __call__(self, found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
-        """The matches with their ids."""
+        """Return the matches with their ids."""
 
 
 def unidentified(found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
@@ -38,7 +38,7 @@ def unidentified(found: MatchBatch, *, tells_ends: bool) -> MatchBatch:
 
 
 class LabelTable(NamedTuple):
-    """Label l has the names `names[codes[offsets[l]:offsets[l+1]]]`, and a word for ids made of them."""
+    """Label l has the names `names[codes[offsets[l]:offsets[l+1]]]`, and a word for ids computed from them."""
 
     words: UInt64s
     offsets: Int64s
@@ -49,7 +49,7 @@ class LabelTable(NamedTuple):
 
 @lru_cache(maxsize=256)
 def label_table(labels: tuple[tuple[str, ...], ...]) -> LabelTable:
-    """What is known of the labels of positions."""
+    """Build the table of the labels of positions."""
     codes: dict[str, int] = {}
     numbers = [codes.setdefault(name, len(codes)) for names in labels for name in names]
     return LabelTable(
@@ -62,13 +62,13 @@ def label_table(labels: tuple[tuple[str, ...], ...]) -> LabelTable:
 
 
 def _present(found: MatchBatch) -> list[int]:
-    """The codes of the queries that have matches here: of thousands that are deployed, an event fires few."""
+    """Return the codes of the queries that have matches here: of thousands of deployed queries, few match an event."""
     codes: list[int] = np.flatnonzero(np.bincount(found.query_codes)).tolist()
     return codes
 
 
 def _seeds(found: MatchBatch) -> UInt64s:
-    """Two words for each query that has matches here."""
+    """Return two words for each query that has matches here."""
     seeds, present = np.zeros((len(found.query_origins), 2), np.uint64), _present(found)
     seeds[present] = [_word(*found.query_origins[code]) for code in present]
     return seeds.ravel()
@@ -83,9 +83,9 @@ def _word(*parts: str | int) -> tuple[int, int]:
 def identified(
     found: MatchBatch, lookup: Lookup, attributes: Mapping[Origin, Attributes], *, tells_ends: bool = True
 ) -> MatchBatch:
-    """The matches with their ids: `attributes` are those of each query, `lookup` has the identities of events.
+    """Return the matches with ids; `attributes` are those of each query, `lookup` returns the identities of events.
 
-    `tells_ends`: `lasts` are positions of the input, which tell matches apart that are made of the same events.
+    `tells_ends`: `lasts` are positions of the input, which distinguish matches with the same events.
     """
     if found.ids is not None or not len(found):
         return found
@@ -106,7 +106,7 @@ def identified(
 
 
 def _ids(found: MatchBatch, lookup: Lookup, attributes: Attributes, tells_ends: bool) -> tuple[UInt64s, UInt64s]:
-    """The two halves of each id."""
+    """Return the two halves of each id."""
     high, low = room(len(found), np.uint64), room(len(found), np.uint64)
     lasts = found.lasts if tells_ends and found.keys is None else None
     events, places = _distinct([found.positions] if lasts is None else [found.positions, lasts])
@@ -127,7 +127,7 @@ def _ids(found: MatchBatch, lookup: Lookup, attributes: Attributes, tells_ends: 
 
 
 def _distinct(parts: list[Int64s]) -> tuple[Int64s, list[Int64s]]:
-    """The different positions in some arrays, ascending, and the place of each among them."""
+    """Return the distinct positions in some arrays, ascending, and the place of each among them."""
     sizes = [len(part) for part in parts]
     if not sum(sizes):
         return np.empty(0, np.int64), parts
@@ -144,7 +144,7 @@ def _distinct(parts: list[Int64s]) -> tuple[Int64s, list[Int64s]]:
 
 
 def as_text(high: UInt64s, low: UInt64s) -> pa.Array:
-    """Ids as 32 hexadecimal digits each."""
+    """Format ids as 32 hexadecimal digits each."""
     text = room(16 * len(high), np.uint16)
     write_hex(fixed(high), fixed(low), text)
     offsets = np.arange(0, 32 * len(high) + 1, 32, dtype=np.int32)

@@ -21,7 +21,7 @@ NO_COLUMN = Column()
 
 
 def event_words(batch: EventBatch, names: Sequence[str]) -> UInt64s:
-    """The hash of each event's type and of its attributes with these names, in this order."""
+    """Return the hash of each event's type and of its attributes with these names, in this order."""
     words = np.empty(len(batch), np.uint64)
     if not len(words):
         return words

@@ -47,7 +47,7 @@ class SpaceSaving:
         self._counts[thing] = self._counts.get(thing, taken) + times
 
     def _evict_min(self) -> int:
-        """Give up the smallest counter; what it was at."""
+        """Remove the smallest counter, and return its value."""
         while True:
             count, thing = heapq.heappop(self._smallest)
             if self._counts[thing] == count:
@@ -56,14 +56,14 @@ class SpaceSaving:
             heapq.heappush(self._smallest, (self._counts[thing], thing))
 
     def above(self, least: float) -> list[int]:
-        """The things that certainly came more often than that, the most frequent first."""
+        """Return the items that certainly occurred more often than `least`, the most frequent first."""
         sure = {thing: count - self._above[thing] for thing, count in self._counts.items()}
         found = [thing for thing, count in sure.items() if count > least]
         return sorted(found, key=lambda thing: (-sure[thing], thing))
 
 
 def suited(lanes: Iterable[Lane], events: EventBatch) -> tuple[Lane, ...]:
-    """The lanes, with those of keys placed as the first events suggest."""
+    """Assign heavy keys to the lanes by the first events."""
     known: dict[tuple[ByKey, int], ByKey] = {}
     found = []
     for lane in lanes:
@@ -78,7 +78,7 @@ def suited(lanes: Iterable[Lane], events: EventBatch) -> tuple[Lane, ...]:
 
 
 def _sample(events: EventBatch) -> EventBatch:
-    """Some of the events, from all over."""
+    """Return a sample of the events, spread over all."""
     step = -(-len(events) // SAMPLE) if len(events) else 1
     return events if step == 1 else blocks.take(events, np.arange(0, len(events), step))
 

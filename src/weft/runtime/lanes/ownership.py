@@ -18,7 +18,7 @@ from weft.runtime.lanes.slices import Mask, own
 
 
 def filter_owned(found: Iterator[MatchBatch], lane: Lane | None) -> Iterator[MatchBatch]:
-    """The matches that it falls to this lane to tell."""
+    """Keep the matches that this lane owns and therefore emits."""
     if lane is None or not emits_subset(lane):
         yield from found
         return
@@ -29,13 +29,13 @@ def filter_owned(found: Iterator[MatchBatch], lane: Lane | None) -> Iterator[Mat
 
 
 def counts_own(lane: Lane | None) -> bool:
-    """Whether each event is counted by exactly one of the lanes that see it."""
+    """Whether each event is counted by exactly one of the lanes that receive it."""
     split = None if lane is None else lane.split
     return isinstance(split, ByKey | BySlice) or (isinstance(split, Replicated) and not split.by_start)
 
 
 def own_events(events: EventBatch, lane: Lane | None) -> EventBatch:
-    """The events that a lane counts: its own ones, without those that it sees as copies."""
+    """Return the events that a lane counts, without copies of others."""
     if lane is None or not len(events) or not counts_own(lane):
         return events
     if isinstance(lane.split, BySlice):
@@ -50,19 +50,19 @@ def own_events(events: EventBatch, lane: Lane | None) -> EventBatch:
 
 
 def owned_ends(ends: Int64s, lane: Lane) -> Mask:
-    """Which occurrences that end at some times it falls to this lane to send."""
+    """Return which occurrences with these ends the lane owns and therefore sends."""
     if isinstance(lane.split, BySlice):
         return own(ends, lane.split, lane.share, lane.shares)
     return np.ones(len(ends), bool)
 
 
 def emits_subset(lane: Lane) -> bool:
-    """Whether a lane finds matches that another one tells."""
+    """Whether a lane finds matches that another one emits."""
     return isinstance(lane.split, BySlice) or (isinstance(lane.split, Replicated) and lane.split.by_start)
 
 
 def _is_own(batch: MatchBatch, lane: Lane) -> Mask:
-    """Which of the matches are the lane's."""
+    """Return which of the matches the lane owns."""
     if isinstance(lane.split, BySlice):
         ends = batch.ends if lane.split.unit == "time" else last_positions(batch)
         return own(ends, lane.split, lane.share, lane.shares)
@@ -71,5 +71,5 @@ def _is_own(batch: MatchBatch, lane: Lane) -> Mask:
 
 
 def last_positions(batch: MatchBatch) -> Int64s:
-    """Where each match ends; one that shows no event still covers some."""
+    """Return the position where each match ends; a match without events still covers some."""
     return batch.positions[batch.offsets[1:] - 1] if batch.lasts is None else batch.lasts

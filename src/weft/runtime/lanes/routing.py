@@ -1,4 +1,4 @@
-"""From the events of all to those of each lane: what a split says of events, done."""
+"""Route events to lanes, as their split describes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Route = Callable[[], EventBatch]
 
 
 def shares(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
-    """The events of each lane, in the lanes' order. They keep the positions that they have."""
+    """Return the events of each lane, in the order of lanes. They keep their positions."""
     for (split, _queries, types), group in groupby(lanes, lambda lane: (lane.split, lane.queries, lane.types)):
         yield from _routed(relevant(events, types), split, len(list(group)))
 
 
 def shares_by_position(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[EventBatch]:
-    """The same where positions are known: lanes of slices of them have what they are to see."""
+    """Like `shares` where positions are known: lanes of slices of positions get their events."""
     for (split, _queries, types), group in groupby(lanes, lambda lane: (lane.split, lane.queries, lane.types)):
         own, count = relevant(events, types), len(list(group))
         if isinstance(split, BySlice) and split.unit == "events":
@@ -43,7 +43,7 @@ def shares_by_position(events: EventBatch, lanes: Sequence[Lane]) -> Iterator[Ev
 
 
 def routes(events: EventBatch, lanes: Sequence[Lane]) -> list[Route]:
-    """The same, each to be worked out by whoever works for the lane; only keys are looked up for all lanes at once."""
+    """Like `shares`, each computed by the worker of the lane; only keys are looked up for all lanes together."""
     found: list[Route] = []
     for (split, _queries, types), group in groupby(lanes, lambda lane: (lane.split, lane.queries, lane.types)):
         count = len(list(group))
@@ -56,12 +56,12 @@ def routes(events: EventBatch, lanes: Sequence[Lane]) -> list[Route]:
 
 
 def _taken(events: EventBatch, rows: Numbers) -> EventBatch:
-    """The events of these rows, which are in order."""
+    """Return the events of these rows, which are in order."""
     return events if len(rows) == len(events) else blocks.take(events, rows)
 
 
 def _share(events: EventBatch, split: Split, types: frozenset[str] | None, share: int, count: int) -> EventBatch:
-    """The events of one lane of a split."""
+    """Return the events of one lane of a split."""
     match split:
         case BySlice(unit="time"):
             return relevant(_chosen(events, seen(events.ends, split, share, count)), types)
@@ -71,7 +71,7 @@ def _share(events: EventBatch, split: Split, types: frozenset[str] | None, share
 
 
 def _routed(events: EventBatch, split: Split, count: int) -> Iterator[EventBatch]:
-    """The events of all lanes of one split."""
+    """Return the events of all lanes of one split."""
     match split:
         case ByKey():
             yield from _split(events, _rows_of(_places(events, split, count), count))
@@ -82,7 +82,7 @@ def _routed(events: EventBatch, split: Split, count: int) -> Iterator[EventBatch
 
 
 def _marked(events: EventBatch, split: Replicated, share: int, shares: int) -> EventBatch:
-    """All events, marked as a lane's own or as copies, without those of which it is to have no copy."""
+    """Mark all events as a lane's own or as copies, without those that it gets no copy of."""
     own = _dealt(events, shares) == share
     marks = {OWN: own, FIRST: np.full(len(events), share == 0)} if not split.by_start else {}
     columns = {name: Column(booleans=pa.array(mark)) for name, mark in marks.items()}
@@ -91,7 +91,7 @@ def _marked(events: EventBatch, split: Replicated, share: int, shares: int) -> E
 
 
 def _dealt(events: EventBatch, shares: int) -> npt.NDArray[np.uint64]:
-    """The lane of each event by its times: events that nothing else tells apart must be counted in one lane."""
+    """Assign events to lanes by their times: indistinguishable events must be counted in one lane."""
     words = events.ends.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + events.starts.astype(np.uint64)
     words = (words ^ (words >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
     found: npt.NDArray[np.uint64] = (words >> np.uint64(32)) % np.uint64(shares)
@@ -99,14 +99,14 @@ def _dealt(events: EventBatch, shares: int) -> npt.NDArray[np.uint64]:
 
 
 def placed(events: EventBatch, lane: Lane) -> EventBatch:
-    """Of a lane's events those that it is to see by their positions, which are known when all have been counted."""
+    """Select the events of a lane by position, when all positions are known."""
     if isinstance(lane.split, BySlice) and lane.split.unit == "events":
         return _chosen(events, seen(events.positions, lane.split, lane.share, lane.shares))
     return events
 
 
 def _chosen(events: EventBatch, mask: Mask) -> EventBatch:
-    """The events for which it is true; those that stand together are not copied."""
+    """Select events by a mask, without copying if they are contiguous."""
     rows = np.flatnonzero(mask)
     if not len(rows):
         return blocks.slice(events, 0, 0)
@@ -116,7 +116,7 @@ def _chosen(events: EventBatch, mask: Mask) -> EventBatch:
 
 
 def _places(events: EventBatch, split: ByKey, count: int) -> Numbers:
-    """The number of each event's lane; -1: it is in none."""
+    """Return the number of each event's lane, or -1."""
     return lane_of(events, split.key, count, split.own, split.placed)
 
 
@@ -130,7 +130,7 @@ def _rows_of(places: Numbers, count: int) -> list[Numbers]:
 
 
 def _split(events: EventBatch, rows: Sequence[Numbers]) -> Iterator[EventBatch]:
-    """The events of each lane, taken at once: there may be many lanes with few events each."""
+    """Return the events of each lane, gathered together: there may be many lanes with few events each."""
     together = _taken(events, rows[0]) if len(rows) == 1 else blocks.take(events, np.concatenate(rows))
     first = 0
     for own in rows:
@@ -139,14 +139,14 @@ def _split(events: EventBatch, rows: Sequence[Numbers]) -> Iterator[EventBatch]:
 
 
 def relevant(events: EventBatch, types: frozenset[str] | None) -> EventBatch:
-    """The events of these types (None: all); they keep the positions they have."""
+    """Return the events of these types (None: all), with their positions."""
     if types is None or not len(events):
         return events
     return _chosen(events, _is_of(events, types))
 
 
 def _is_of(events: EventBatch, types: Collection[str]) -> Mask:
-    """Which of the events are of these types."""
+    """Return which events are of these types."""
     wanted = pa.array(sorted(types), pa.string())
     if pa.types.is_dictionary(events.types.type):
         mask = pc.take(pc.is_in(events.types.dictionary, wanted), events.types.indices).fill_null(False)

@@ -1,4 +1,4 @@
-"""What a user says of how work is shared out: a strategy, a number of lanes, a number of threads; or nothing."""
+"""User options for splitting work: a strategy, a number of lanes, a number of threads; or nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THREADS = "WEFT_THREADS"  # how many threads are used where nothing else is said
 
 @dataclass(frozen=True)
 class Sharing:
-    """`strategy`: one of STRATEGIES. `lanes`: how many, or `auto`. `threads`: how many work at once in this process."""
+    """`strategy`: one of STRATEGIES. `lanes`: their number, or `auto`. `threads`: how many run in parallel here."""
 
     strategy: str | None = None
     lanes: LaneCount = None
@@ -38,32 +38,32 @@ class Sharing:
 
     @property
     def is_asked_for(self) -> bool:
-        """Whether anything is said."""
+        """Whether any option is set."""
         return self.strategy is not None or self.lanes is not None or self.threads is not None
 
     @property
     def is_shared_here(self) -> bool:
-        """Whether lanes are asked for in this process: one, by no strategy that is named, is all the work."""
+        """Whether several lanes, or a strategy, are requested in this process."""
         return self.strategy is not None or (self.is_asked_for and self.lanes_here > 1)
 
     def counted(self, automatic: Callable[[], int]) -> Sharing:
-        """The same with a number of lanes where it was left to the rates."""
+        """Return the same with a number of lanes instead of `auto`."""
         return replace(self, lanes=automatic()) if self.lanes == "auto" else self
 
     @property
     def number(self) -> int | None:
-        """How many lanes there are to be, if it is said; `counted` knows what `auto` is."""
+        """The number of lanes, if it is set; `counted` resolves `auto`."""
         assert not isinstance(self.lanes, str)
         return self.lanes or len(capacities_of(self.strategy)) or None
 
     @property
     def lanes_here(self) -> int:
-        """How many lanes there are in this process."""
+        """The number of lanes in this process."""
         return self.number or self.threads_here
 
     @property
     def threads_here(self) -> int:
-        """How many lanes work at once in this process: as many as there are cores, if nothing is said."""
+        """The number of lanes that run in parallel in this process, by default the number of cores."""
         return self.threads or _threads_by_default()
 
 

@@ -1,4 +1,4 @@
-"""Leaves out events that no query can use, and attributes of events that no match can show, before they are sent."""
+"""Drop events that no query can use, and attributes of events that no match can include, before they are sent."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Sieve:
 
 
 class _AnyOf:
-    """Tells for which events one of some predicates holds."""
+    """Evaluates for which events one of several predicates holds."""
 
     def __init__(self, predicates: Sequence[Predicate]) -> None:
         self._classifier = Classifier([predicates])
@@ -67,7 +67,7 @@ class _AnyOf:
 
 
 def _firsts_left_out(events: EventBatch, kept: Mask, types: Collection[str]) -> list[int]:
-    """The place of the first event of each of these types of which no event is kept."""
+    """Return the place of the first event of each of these types without a kept event."""
     coded = events.types if pa.types.is_dictionary(events.types.type) else events.types.dictionary_encode()
     codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy()
     present = set(np.unique(codes[kept]).tolist())

@@ -1,4 +1,4 @@
-"""Slices of time or of positions: which of them a lane sees, and whose turn each is."""
+"""Slices of time or of positions: which lane owns each, and which slices a lane receives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def seen(values: Int64s, split: BySlice, share: int, shares: int) -> Mask:
-    """Which of the events that end then (or stand there) a lane sees: those in its slices, and around them."""
+    """Return which events with these ends (or positions) a lane receives: those in and around its slices."""
     first = (values - split.ahead - split.origin) // split.size
     last = (values + split.back - split.origin) // split.size
     found: Mask = (share - first) % shares <= last - first
@@ -20,7 +20,7 @@ def seen(values: Int64s, split: BySlice, share: int, shares: int) -> Mask:
 
 
 def rows_seen(values: Int64s, split: BySlice, shares: int) -> list[npt.NDArray[np.signedinteger]]:
-    """For each lane the rows of the events that it sees, found for all lanes at once: most events are seen by few."""
+    """Return for each lane the rows of the events that it receives, found together, as few lanes receive each event."""
     first = (values - split.ahead - split.origin) // split.size
     last = (values + split.back - split.origin) // split.size
     widths = np.minimum(last - first + 1, shares)
@@ -32,6 +32,6 @@ def rows_seen(values: Int64s, split: BySlice, shares: int) -> list[npt.NDArray[n
 
 
 def own(values: Int64s, split: BySlice, share: int, shares: int) -> Mask:
-    """Which of the matches that end then (or there) are those of a lane."""
+    """Return which matches with these ends (or positions) a lane owns."""
     found: Mask = (values - split.origin) // split.size % shares == share
     return found

@@ -30,7 +30,10 @@ class Uses:
 
 
 def uses_of(plan: Plan) -> Uses:
-    """What a plan can use, of all its operators together; derived events have places among all of the input."""
+    """Return what a plan can use, of all its operators together.
+
+    Derived events have places among all events of the input.
+    """
     if any(layer.feeders for layer in plan.layers):
         return Uses((Always(),), None)
     found = [_uses(operator) for operator in plan.operators]
@@ -69,7 +72,7 @@ def _distinct(predicates: Iterator[Predicate]) -> tuple[Predicate, ...]:
 
 
 def _unmarked(predicate: Predicate) -> Predicate:
-    """The predicate without what only lanes know of their events: this is asked before events have lanes."""
+    """Remove the parts of a predicate that only lanes can evaluate, since this is applied before events have lanes."""
     if not isinstance(predicate, And):
         return predicate
     marked = (isinstance(one, Comparison) and one.left in _MARKS for one in predicate.operands)

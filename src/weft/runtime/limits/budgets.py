@@ -1,4 +1,4 @@
-"""Budgets: how much state, time and output a program may take, and what is done at the limit."""
+"""Budgets: how much state, time and output a program may use, and the action at the limit."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _WRITTEN = {
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits, and what happens at them.
+    """Limits, and the action when they are exceeded.
 
     `state_bytes`: the size of the state; `matches_per_event`, `matches_per_batch`: how many matches are emitted that
     one event, or the events of one batch (a push, a trigger), complete; `seconds_per_batch`: for the work on a batch.
     `action`: `stop` with a message; `shed` events, as `weft.Shed` does; `sample` matches; `drop-oldest` partial ones.
-    `as_text`: it was written as `--budget` has it, and messages are to speak of it so.
+    `as_text`: it was written in the notation of `--budget`, which messages then use.
     """
 
     state_bytes: int | None = None
@@ -60,10 +60,10 @@ class Budget:
                 raise UsageError(f"{self.action!r} does not help with {self._named(name)}: choose {suited}")
 
     def choice(self, action: Action) -> str:
-        """How a user asks for an action, who wrote this budget.
+        """Return how the user writes an action in the notation of this budget.
 
         Args:
-            action: What happens at the limit.
+            action: The action at the limit.
         """
         return f"then={action}" if self.as_text else f"action={action!r}"
 
@@ -84,7 +84,7 @@ NO_BUDGET: Budgets = {}
 
 
 def budgets_of(given: Given, names: Sequence[str]) -> Budgets:
-    """Budgets as a user gives them: one or several for all queries together, or by a query's name."""
+    """Normalise budgets of a user: one or several for all queries together, or by a query's name."""
     if given is None:
         return NO_BUDGET
     by_name: Mapping[str, Any] = given if isinstance(given, Mapping) else {EVERYTHING: given}
@@ -102,7 +102,7 @@ def budgets_of(given: Given, names: Sequence[str]) -> Budgets:
 
 
 def _check_named(name: str, budgets: Sequence[Budget]) -> None:
-    """Refuse for one query what is done for all of them together."""
+    """Reject an action for one query that applies to all queries together."""
     for budget in budgets:
         if budget.action == "shed":
             raise UsageError(
@@ -112,7 +112,7 @@ def _check_named(name: str, budgets: Sequence[Budget]) -> None:
 
 
 def budget_from_text(text: str) -> tuple[str, Budget]:
-    """`[QUERY:]state=100MB,matches=1000,then=sample` as the name of a query (or `*`) and its budget."""
+    """Parse `[QUERY:]state=100MB,matches=1000,then=sample` to the name of a query (or `*`) and its budget."""
     name, colon, rest = text.rpartition(":")
     parts: dict[str, Any] = {}
     for item in rest.split(","):

@@ -1,4 +1,4 @@
-"""A matcher within its limits: events are shed before it, matches counted and sampled behind it, its state watched."""
+"""Enforcement of limits around a matcher: sheds its events, counts and samples its matches, watches its state."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Rows = npt.NDArray[np.int64]
 
 
 class Held(Protocol):
-    """What holds state: a matcher, or several."""
+    """Owner of state: a matcher, or several."""
 
     @property
     def state_bytes(self) -> int:
-        """The bytes that all queries hold."""
+        """The bytes of memory that all queries use."""
 
     def bytes_of_query(self, name: str) -> int:
-        """Those that are one query's own."""
+        """Return the bytes that one query uses."""
 
     def seconds_of_query(self, name: str) -> float:
-        """The seconds that were taken for one query alone since this was asked first."""
+        """Return the seconds spent for one query since the first call."""
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
         """Evict the oldest partial matches of queries that exceed `limit` bytes; return how many, by query."""
@@ -46,7 +46,7 @@ LOOK_EVERY = 8  # batches: to count all bytes costs about as much as a small bat
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may take, as a user says it."""
+    """All limits of a program, as a user sets them."""
 
     budget: Given = None
     shed: Shed | None = None
@@ -69,7 +69,7 @@ class Limits:
         return Limits(None if budget is None else _parts(budget, lanes), shed)
 
     def guard(self, queries: Sequence[AnyQuery], before: Guard | None = None) -> Guard:
-        """What holds a program to them; `before` is that of the program as it was, whose counts go on."""
+        """Create the guard of a program; `before` is the guard of its previous version, whose counts continue."""
         if before is not None and isinstance(self.budget, Mapping):
             # Queries come and go: a budget by name is for one that is there.
             names = {query.name for query in queries}
@@ -93,7 +93,7 @@ def _parts(given: Budget | Sequence[Budget], lanes: int) -> list[Budget]:
 
 
 class Guard:
-    """Holds a program to its budgets. Events go through `events`, matches through `matches`, batch by batch."""
+    """Enforces the budgets of a program. Events pass through `events`, matches through `matches`, batch by batch."""
 
     def __init__(
         self,
@@ -139,23 +139,23 @@ class Guard:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether there is no limit to enforce."""
         return self.shedder is None and not self._budgets
 
     def events(self, batch: EventBatch, held: Held) -> EventBatch:
-        """The events of a new batch that are to be matched, by what holds the state."""
+        """Return the events of a new batch that are to be matched."""
         self.begin(held)
         return batch if self.shedder is None else self.shedder.take(batch)
 
     def begin(self, held: Held) -> None:
-        """A batch begins, or what time or the end makes certain without one."""
+        """Begin a batch, or work that time or the end of the input causes without events."""
         self._started, self._held = self._clock(), held
         self._taken = {name: held.seconds_of_query(name) for name, _ in self._own_seconds}
         for meter in self._meters:
             meter.begin()
 
     def newly_counted(self) -> dict[str, int]:
-        """What the counters have now beyond what they had when this was asked last."""
+        """Return by how much the counters increased since the last call."""
         now = Counter(self.counters)
         fresh, self._told = now - self._told, now
         return dict(fresh)
@@ -229,7 +229,7 @@ class Guard:
 
     @property
     def counter_names(self) -> list[str]:
-        """What the counters by query may be called."""
+        """Return the possible names of the counters by query."""
         names = [query.name for query in self._queries]
         sampled = [counter_name("sampled", name) for name in names if self._meters]
         dropped = [counter_name("dropped", name) for name in names if self.drops]
@@ -239,7 +239,7 @@ class Guard:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was left out: events, matches by query, partial matches."""
+        """Numbers of lost items: events, matches by query, partial matches."""
         sampled: Counter[str] = Counter()
         for meter in self._meters:
             sampled.update({counter_name("sampled", name): count for name, count in meter.left_out.items()})
@@ -249,7 +249,7 @@ class Guard:
 
 
 def _check_counted(queries: Sequence[AnyQuery], names: Sequence[str], counted: str) -> None:
-    """Refuse to count the bytes, or seconds, of one query of several that share them."""
+    """Reject a budget of bytes or seconds for one of several queries that share them."""
     by_name = {query.name: query for query in queries}
     for query in (by_name[name] for name in names if name in by_name):
         alike = [other.name for other in queries if type(other) is type(query)]
@@ -261,7 +261,7 @@ def _check_counted(queries: Sequence[AnyQuery], names: Sequence[str], counted: s
 
 
 def _check_dropped(queries: Sequence[AnyQuery], kept: Mapping[str, str], dropped: Sequence[tuple[str, Budget]]) -> None:
-    """Refuse to evict state where that could add a match, or where it cannot be attributed to a query."""
+    """Reject eviction where it could add a match, or where state cannot be attributed to a query."""
     for name, budget in dropped if queries else ():
         asked = [query.name for query in queries if name in (EVERYTHING, query.name)]
         if all(query in kept for query in asked):
@@ -287,11 +287,11 @@ class Meter:
         self.left_out: Counter[str] = Counter()
 
     def begin(self) -> None:
-        """A new batch begins."""
+        """Begin a new batch."""
         self._batch, self._event = 0, None
 
     def kept(self, found: MatchBatch) -> MatchBatch:
-        """The matches that are within the budget."""
+        """Yield the matches that are within the budget."""
         own = self._own(found)
         if not len(own):
             return found
@@ -348,5 +348,5 @@ class Meter:
 
 
 def _some(rows: Rows, count: int) -> Rows:
-    """So many of the rows, evenly spread."""
+    """Return `count` of the rows, evenly spread."""
     return rows[(np.arange(count) * len(rows)) // max(count, 1)]

@@ -1,6 +1,6 @@
 """The share of events to shed after a full queue, and whether examining them for shedding saves time.
 
-Finding the least important events takes time as well. Where matching hardly costs more, it is better to match all
+Finding the least important events takes time as well. Where matching costs hardly more, it is better to match all
 events that are read and to drop the rest unread: both ways are tried, and the one that loses fewer matches is used.
 """
 
@@ -13,7 +13,7 @@ NEWER = 0.3  # how much the last time counts against those before
 
 
 class Looking:
-    """The share to be shed: it rises while events are left out unread, and falls when the queue is half empty."""
+    """The share to be shed: it rises while events are dropped unread, and falls when the queue is half empty."""
 
     def __init__(self) -> None:
         self._share = 0.0
@@ -40,6 +40,6 @@ class Looking:
         return self._seconds[True] < self._seconds[False] * (1 - self._share / 2)
 
     def took(self, share: float, seconds: float) -> None:
-        """How long it took for an event, with such a share shed."""
+        """Record the time per event with such a share shed."""
         before = self._seconds.get(share > 0, seconds)
         self._seconds[share > 0] = before + NEWER * (seconds - before)

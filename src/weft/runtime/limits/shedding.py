@@ -1,7 +1,7 @@
-"""Too many events: those that matter least are left out, of those whose loss never invents a match.
+"""Load shedding: drop the least important events among those whose loss never adds a match.
 
-How much an event matters is learnt: by the place of the pattern that it fits, whether a match of its key has got that
-far, how much of the window is left for it, and how often events there became part of a match.
+The importance of events is learnt: by the place of the pattern that they fit, whether a match of their key has reached
+that place, how much of the window remains, and how often events there became part of a match.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shed:
-    """When to shed events, and which: always a `share` of them; those `above` a number per batch; or as many as keep
-    the work on a batch below a number of `seconds`.
+    """When to shed events, and which.
 
-    `policy`: what matters least (`utility`), any (`random`), or the first of a batch (`oldest`).
+    Always a `share` of them; those `above` a number per batch; or as many as keep the work on a batch below a number of
+    `seconds`. `policy` selects the least important (`utility`), any (`random`), or the first of a batch (`oldest`).
     """
 
     share: float | None = None
@@ -69,7 +69,7 @@ class Shed:
 
 
 class Shedder:
-    """Leaves events out, batch by batch, and counts them by query and place of the pattern."""
+    """Sheds events, batch by batch, and counts them by query and place of the pattern."""
 
     def __init__(self, shed: Shed, queries: Sequence[AnyQuery]) -> None:
         self.shed = shed
@@ -87,7 +87,7 @@ class Shedder:
         self._progress = [Progress(own) for own in self.plan]
 
     def take(self, batch: EventBatch) -> EventBatch:
-        """The events that are to be matched; they keep their positions."""
+        """Return the events to match; they keep their positions."""
         self.seen += len(batch)
         if not len(batch) or not self.looks:
             return batch
@@ -105,13 +105,13 @@ class Shedder:
         return blocks.take(batch, np.flatnonzero(kept))
 
     def _excess(self, count: int) -> int:
-        """How many events of a batch are too many."""
+        """Return how many events of a batch are too many."""
         if self.shed.above is not None:
             return max(0, count - self.shed.above)
         return int(count * self.share)
 
     def took(self, seconds: float) -> None:
-        """How long a batch took: the share follows, up while it is too long, and down when it is shorter again."""
+        """Record the time of a batch, and adjust the share: up while it is too long, down when it is shorter again."""
         limit = self.shed.seconds
         if limit is not None:
             if seconds > limit:
@@ -128,14 +128,14 @@ class Shedder:
 
     @property
     def counters(self) -> dict[str, int]:
-        """Events left out, in all and by query and leaf."""
+        """Numbers of shed events, in all and by query and leaf."""
         named = {counter_name("shed", query, leaf): count for (query, leaf), count in sorted(self.dropped.items())}
         return {"shed": self.events, **named} if self.events else {}
 
     # -- which ----------------------------------------------------------------------------------
 
     def _fits(self, batch: EventBatch) -> npt.NDArray[np.bool_]:
-        """For each leaf, which events fit it."""
+        """Return for each leaf which events fit it."""
         found = np.zeros((len(self._unsafe), len(batch)), bool)
         for number, letters in enumerate(self._classifier.letters(batch)):
             count = self._classifier.letter_count(number)
@@ -144,7 +144,7 @@ class Shedder:
         return found
 
     def _opened(self, batch: EventBatch, fits: Mask) -> list[Seen]:
-        """What each query sees of the batch."""
+        """Return the part of the batch that each query reads."""
         firsts = np.cumsum([0, *(progress.count for progress in self._progress)])
         return [
             progress.look(batch, fits[first : first + progress.count])
@@ -152,7 +152,7 @@ class Shedder:
         ]
 
     def _chosen(self, free: Int64s, opened: Sequence[Seen], positions: Int64s, excess: int) -> Int64s:
-        """The rows to leave out, of those that may be."""
+        """Return the rows to shed, among those that may be shed."""
         count = min(excess, len(free))
         if self.shed.policy == "oldest" or not count:
             return free[:count]
@@ -185,7 +185,7 @@ class Shedder:
 
 @dataclass
 class Seen:
-    """The events of a batch that fit a query, with the keys that they have."""
+    """The events of a batch that fit a query, with their keys."""
 
     rows: Int64s  # of the batch
     events: EventBatch
@@ -194,7 +194,7 @@ class Seen:
     worth: Floats  # how much those matter there; others nothing
 
     def lost(self, gone: Int64s) -> Floats:
-        """For each leaf, which share of what its events are worth goes with some rows of the batch."""
+        """Return for each leaf the share of its utility that is lost with some rows of the batch."""
         total = self.worth.sum(axis=1)
         left = self.worth[:, ~np.isin(self.rows, gone)].sum(axis=1)
         shares: Floats = np.divide(total - left, total, out=np.zeros_like(total), where=total > 0)
@@ -202,7 +202,7 @@ class Seen:
 
 
 class Progress:
-    """How far the matches of one query have got, by key, and what events at its leaves were worth."""
+    """The progress of one query's matches by key, and the utility of events at its leaves."""
 
     def __init__(self, leaves: QueryLeaves) -> None:
         self.query = leaves.query
@@ -218,7 +218,7 @@ class Progress:
         self._prior = np.array(steps, float) / max(steps, default=1)
 
     def _depths(self) -> list[int]:
-        """For each leaf how many events a match has with it, at least."""
+        """Return for each leaf the least number of events in a match with an event there."""
         depth = [1 if STARTS in after else self.count for after in self._after]
         for _ in range(self.count):
             for place, after in enumerate(self._after):
@@ -255,7 +255,7 @@ class Progress:
         return Seen(picked, batch, rows, live, np.where(live, worth, 0.0))
 
     def _refined(self, batch: EventBatch, live: Mask, rows: Int64s, order: Int64s, until: int) -> Mask:
-        """Without those for which the batch has no events that a match would need besides, as far as it shows."""
+        """Remove events for which the batch lacks other events that a match would need, as far as this is visible."""
         within = self._leaves.within
         pairs = None if within is None or not self._leaves.ties else pairs_in(batch, rows, order, within)
         if within is None or pairs is None:
@@ -277,7 +277,7 @@ class Progress:
         return live
 
     def _since(self, batch: EventBatch, live: Mask, rows: Int64s, order: Int64s, before: int) -> Int64s:
-        """For each event when the last one of its key came that is live at a leaf: in this batch, or before it."""
+        """Return for each event when the last event of its key arrived that is live at a leaf."""
         marks = np.where(live[order], np.arange(len(order)), -1)
         starts = np.flatnonzero(np.diff(rows[order], prepend=-1))
         segment = np.repeat(starts, np.diff(np.append(starts, len(order))))
@@ -289,7 +289,7 @@ class Progress:
         return since
 
     def keep(self, seen: Seen, kept: Mask) -> None:
-        """Take note of the events that are matched."""
+        """Record the events that are matched."""
         live = seen.live & kept
         self._seen += np.count_nonzero(live, axis=1)
         for place in range(self.count):
@@ -297,7 +297,7 @@ class Progress:
             np.maximum.at(self._last[place], seen.keys[chosen], seen.events.ends[chosen])
 
     def used_by(self, found: MatchBatch) -> None:
-        """Take note of matches: each event of one counts once, however many it is part of."""
+        """Learn from matches: each of their events counts once."""
         pairs = np.unique(np.stack([found.positions, np.asarray(found.labels, np.int64)]), axis=1)
         for label, count in zip(*np.unique(pairs[1], return_counts=True), strict=True):
             names = found.names[int(label)]
@@ -307,12 +307,12 @@ class Progress:
 
 
 def _lost_apart(seen: Seen, gone: Int64s) -> float:
-    """The share of matches that goes with events which are chosen each by itself: a match needs one of each place."""
+    """Return the share of matches that is lost if events are chosen individually: a match needs one at each leaf."""
     return 1.0 - float(np.prod(1.0 - seen.lost(gone)))
 
 
 def _lost_together(seen: Seen, gone: Int64s) -> float:
-    """The share of matches that goes with whole keys, or with a stretch of time: what is lost is lost at all places."""
+    """Return the share of matches that is lost with whole keys, or ranges of time, at all leaves."""
     return float(seen.lost(gone).max(initial=0.0))
 
 
@@ -334,7 +334,7 @@ def pairs_in(batch: EventBatch, rows: Int64s, order: Int64s, within: int) -> tup
 
 
 def _holding(batch: EventBatch, tests: Sequence[tuple[str, str, str]], earlier: Int64s, later: Int64s) -> Mask:
-    """Of which pairs all comparisons hold; one of values that are no numbers is taken to hold."""
+    """Return for which pairs all comparisons hold; comparisons of values that are not numbers count as true."""
     found = np.ones(len(earlier), bool)
     for left, operator, right in tests:
         one, other = _numbers(batch, left), _numbers(batch, right)
@@ -352,7 +352,7 @@ def _numbers(batch: EventBatch, name: str) -> Floats | None:
 
 
 def _mixed(positions: Int64s) -> npt.NDArray[np.uint64]:
-    """Numbers without an order, the same for the same positions."""
+    """Return pseudo-random numbers, the same for the same positions."""
     word = positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     word ^= word >> np.uint64(29)
     word *= np.uint64(0xBF58476D1CE4E5B9)

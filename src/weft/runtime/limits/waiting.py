@@ -24,7 +24,7 @@ Risky = Collection[str] | None  # types of events that must not be left out; Non
 
 @dataclass(frozen=True)
 class Piece:
-    """Events that were pushed together, or what is left of them."""
+    """Events that were pushed together, or the remaining ones of them."""
 
     events: Rows
     pushed: int  # how many there were
@@ -39,7 +39,7 @@ class Piece:
 
 
 class Waiting:
-    """Pieces in the order in which they came."""
+    """Pieces in the order of arrival."""
 
     def __init__(self, type: str = "type") -> None:
         self.count = 0  # events
@@ -50,16 +50,16 @@ class Waiting:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits, not even a gap."""
+        """Whether nothing is queued, not even a gap."""
         return not self._thin and not self._whole
 
     def add(self, events: Rows) -> None:
-        """Let more events wait."""
+        """Append events to the queue."""
         self._whole.append(Piece(events, len(events)))
         self.count += len(events)
 
     def shrink(self, room: int, risky: Risky) -> None:
-        """Leave out the oldest, while there are more than there is room for."""
+        """Drop the oldest events while the queue is too long."""
         while self.count > room and self._whole and risky is not None:
             before = self._whole.popleft()
             after = before.thinned(risky, self._type)
@@ -97,7 +97,7 @@ def joined(pieces: Iterable[Piece]) -> tuple[list[Any], Int64s | None, int]:
 
 
 def as_rows(events: Any) -> Rows:
-    """What a user pushes, as it can wait."""
+    """Convert pushed events to the form of the queue."""
     if isinstance(events, dict):
         return [events]
     if isinstance(events, pa.RecordBatch | pa.Table):
@@ -108,7 +108,7 @@ def as_rows(events: Any) -> Rows:
 
 
 def _rows_of(events: Rows, risky: Risky, type: str) -> Int64s:
-    """The events of these types, and those that have none."""
+    """Return the events of these types, and those without a type."""
     if not risky:
         return np.arange(len(events) if risky is None else 0)
     if isinstance(events, list):

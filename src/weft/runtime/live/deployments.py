@@ -1,7 +1,7 @@
 """Queries that are deployed and removed over one stream of events, each with state since its deployment.
 
-A deployment adds operators to the matcher, which see events from then on; running queries keep their state and their
-results. Rules of all deployments run from the same tables, since they see each other's events.
+A deployment adds operators to the matcher, which read events from then on; running queries keep their state and their
+results. Rules of all deployments share tables, since they read each other's events.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_WATCHED = 128  # deployments whose queries may change their form: each meas
 
 
 class Deployments:
-    """All queries that are deployed now, in the order in which they came."""
+    """All deployed queries, in the order of deployment."""
 
     def __init__(self, choices: Choices = DEFAULT) -> None:
         self._choices = choices._replace(grows=True)
@@ -57,7 +57,7 @@ class Deployments:
         self._unsampled = 0  # events since queries came or went
 
     def identify_by(self, key: tuple[str, ...]) -> None:
-        """Identify events by these attributes, not by those that queries mention."""
+        """Identify events by these attributes instead of those in queries."""
         self._key = key
         self._matcher.identify_by(key)
 
@@ -65,11 +65,11 @@ class Deployments:
     lane_count = 1
 
     def check(self, program: Program, added: Sequence[AnyQuery] = (), gone: Collection[Deployed] = ()) -> None:
-        """Refuse a program that cannot be planned; what is added when other queries are gone has its place here."""
+        """Reject a program that cannot be planned, once other queries are removed."""
         plan(self._choices.applied(program), statistics=self._choices.statistics)
 
     def deploy(self, program: Program) -> list[Deployed]:
-        """Let the queries of a program see the events from now on; changes nothing if they cannot."""
+        """Deploy the queries of a program, which read events from now on; an error changes nothing."""
         self.check_readers(program.queries)
         self._unit = program.time_unit
         running = {deployed.number: deployed.query for deployed in self.present}
@@ -84,7 +84,7 @@ class Deployments:
         return added
 
     def _watch(self, program: Program, added: list[Deployed]) -> None:
-        """Let new queries change their form, and tell those that are there what the new ones see."""
+        """Let new queries adapt, and report the types that they read to the existing ones."""
         for adapting, _ in self._adapting:
             adapting.add_readers({type_ for query in program.queries for type_ in query.reads})
         if len(self._adapting) < MOST_WATCHED and any(map(has_choice, program.queries)):
@@ -93,7 +93,7 @@ class Deployments:
             self._adapting.append((adapting, added))
 
     def remove(self, gone: Collection[Deployed]) -> None:
-        """Let these queries see nothing more."""
+        """Remove queries."""
         leaving = set(gone)
         kept = [deployed for deployed in self.present if deployed not in leaving]
         _check_followers(kept, gone)
@@ -103,7 +103,7 @@ class Deployments:
         self._note(kept)
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches that are certain with a batch; all must be taken."""
+        """Emit the matches that are final with a batch; the iterator must be exhausted."""
         for adapting, watched in self._adapting:
             adapting.look(batch)
             for deployed in watched:
@@ -113,7 +113,7 @@ class Deployments:
         return self._matcher.push(batch)
 
     def _sample(self, batch: EventBatch) -> None:
-        """Count what passes, as soon as queries stay for a while: to begin takes a moment."""
+        """Start sampling events once queries have been running for a while, as starting takes time."""
         self._unsampled += len(batch)
         if self._sampling is None and self._unsampled >= SETTLED:
             few = tuple(deployed.query for deployed in self.present[:MOST_SAMPLED])
@@ -124,32 +124,32 @@ class Deployments:
 
     @property
     def statistics(self) -> Statistics:
-        """What is known of the events that passed since queries came or went."""
+        """The statistics of events since queries were last deployed or removed."""
         return Statistics(origin="measured") if self._sampling is None else self._sampling.statistics()
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """The matches that are certain when no event that ends before this time will come; all must be taken."""
+        """Emit the matches that are final because no later event ends before this time; exhaust the iterator."""
         return self._matcher.advance(time)
 
     def finish(self) -> list[MatchBatch]:
-        """The matches that the end of the stream decides."""
+        """Emit all pending matches: the stream has ended."""
         return self._matcher.finish()
 
     def oldest(self) -> int | None:
-        """The first position that a later match may be made of, or None."""
+        """Return the first position that a later match may contain, or None."""
         return self._matcher.oldest()
 
     def operator_stats(self) -> list[OperatorStats]:
-        """How operators stand."""
+        """Return the statistics of operators."""
         return self._matcher.operator_stats()
 
     @property
     def state_bytes(self) -> int:
-        """The bytes of memory that all queries hold now, counted."""
+        """The bytes of memory that all queries use, by count."""
         return self._matcher.state_bytes
 
     def bytes_of_query(self, name: str) -> int:
-        """Those that are one query's own."""
+        """Return the bytes that one query uses."""
         return self._matcher.bytes_of_query(name)
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
@@ -157,12 +157,12 @@ class Deployments:
         return self._matcher.drop_oldest(limit, names)
 
     def seconds_of_query(self, name: str) -> float:
-        """The seconds that were taken for one query alone since this was asked first."""
+        """Return the seconds spent for one query since the first call."""
         return self._matcher.seconds_of_query(name)
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted, of queries that are gone too."""
+        """All counters, including those of removed queries."""
         counted = Counter(self._matcher.counters)
         for adapting, _ in self._adapting:
             counted.update(adapting.counters)
@@ -175,7 +175,7 @@ class Deployments:
         return self._matcher.snapshot()
 
     def structure(self) -> Plain:
-        """What is deployed and how it runs, as plain data: what `restore` needs besides the pages."""
+        """Return the deployed queries and their structure as plain data, which `restore` needs besides the pages."""
         places = {id(deployed): place for place, deployed in enumerate(self.present)}
         return {
             "present": [[to_plain(one.query), one.number, list(one.columns)] for one in self.present],
@@ -190,7 +190,7 @@ class Deployments:
     def restore(
         self, structure: Plain, pages: Mapping[str, bytes], time_unit: str, names: Mapping[str, str] = NO_NAMES
     ) -> None:
-        """Go on where those stood that had this structure and these pages; queries get other names, by `names`."""
+        """Restore deployments from their structure and pages; queries are renamed by `names`."""
         self._unit = time_unit
         self._matcher = Matcher.rebuilt(structure["matcher"], pages, names)
         self._matcher.identify_by(self._key)

@@ -1,6 +1,6 @@
-"""Many conditions over a batch of events: which events satisfy each.
+"""Evaluate many conditions over a batch of events: which events satisfy each.
 
-A condition that requires a constant is evaluated only for events with that constant, the rest together, over whole
+A condition that requires a constant is evaluated only for events with that constant, the others together, over whole
 columns.
 """
 
@@ -44,7 +44,7 @@ class Filters:
         self._classifier = Classifier([[conditions[number]] for number in self._others])
 
     def satisfied(self, batch: EventBatch) -> dict[int, Int64s]:
-        """For each condition that events satisfy, these events: their places, ascending."""
+        """Return for each condition that events satisfy the places of these events, ascending."""
         found: dict[int, list[Int64s]] = {}
         for name, conditions in self._by_constant.items():
             column = batch.columns.get(name)
@@ -59,7 +59,7 @@ class Filters:
         return {number: rows for number, rows in satisfied.items() if len(rows)}
 
     def _narrowed(self, number: int, batch: EventBatch, rows: Int64s) -> Int64s:
-        """Those of some events with the constant that satisfy the rest of a condition."""
+        """Return those of the events with the constant that satisfy the rest of a condition."""
         if number not in self._rest:
             return rows
         if number not in self._classifiers:
@@ -70,13 +70,13 @@ class Filters:
 
 
 def _where(classifier: Classifier, number: int, letters: Letters) -> Int64s:
-    """Where the only predicate of a query is true."""
+    """Return the places where the only predicate of a query is true."""
     truths = [classifier.truths(number, letter)[0] for letter in range(classifier.letter_count(number))]
     return np.flatnonzero(np.array(truths, bool)[letters])
 
 
 def _constants_of(condition: Predicate) -> tuple[str, list[Constant]]:
-    """The attribute that must equal one of some constants; none if the condition is no such."""
+    """Return the attribute that must equal one of some constants, or nothing for other conditions."""
     match condition:
         case Comparison("=", Attribute(name, None), Literal(value)) | Comparison(
             "=", Literal(value), Attribute(name, None)
@@ -92,7 +92,7 @@ def _constant(value: Value) -> Constant:
 
 
 def _rows_by_constant(column: Column) -> Iterator[tuple[Constant, Int64s]]:
-    """The values of a column, each with the places that have it."""
+    """Return the places of each value of a column."""
     numbers, unnamed = column.numbers, exact.unnamed_rows(column)
     for row, number in zip(unnamed.tolist(), exact.digits_at(column, unnamed), strict=True):
         yield (False, number), np.array([row])

@@ -1,4 +1,4 @@
-"""Deployed queries that are split by one key: every lane has all of them, and the events whose key falls to it."""
+"""Deployed queries split by one key: every lane has all of them, and the events whose key is assigned to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.runtime.live.deployments import Deployed, Deployments
 
 
 class KeyedLanes:
-    """Lanes by a key. A deployed query is known as the first lane has it; the others have it at the same place."""
+    """Lanes by a key. Deployed queries are identified as in the first lane; the others have them at the same place."""
 
     def __init__(self, key: Key, lanes: int, choices: Choices) -> None:
         self.key = key
@@ -28,15 +28,15 @@ class KeyedLanes:
 
     @property
     def present(self) -> list[Deployed]:
-        """The queries that are deployed, in the order in which they came."""
+        """The deployed queries, in the order of deployment."""
         return self.lanes[0].present
 
     def takes(self, family: Sequence[AnyQuery]) -> bool:
-        """Whether the work of queries, with that of the running ones they have to do with, can be split by the key."""
+        """Whether queries, together with the running ones of their family, can be split by the key."""
         return splits_by(joined_family(self._choices, [one.query for one in self.present], family), self.key)
 
     def deploy(self, program: Program) -> list[Deployed]:
-        """Let queries see the events from now on in every lane; changes nothing if they cannot."""
+        """Deploy queries in every lane; an error changes nothing."""
         done = 0
         try:
             for lane in self.lanes:
@@ -50,14 +50,14 @@ class KeyedLanes:
         return self.present[-len(program.queries) :]
 
     def remove(self, gone: Collection[Deployed]) -> None:
-        """Let these queries see nothing more in any lane."""
+        """Remove queries from every lane."""
         places = [place for place, one in enumerate(self.present) if one in gone]
         for lane in self.lanes:
             lane.remove([lane.present[place] for place in places])
         self.note()
 
     def note(self) -> None:
-        """Queries have come or gone: of which types events are routed."""
+        """Update the types of events that are routed, after queries were deployed or removed."""
         queries = [one.query for one in self.present]
         defined = {query.defines for query in queries}
         seen = [seen_types([query], fed=not defined.isdisjoint(query.reads)) for query in queries]
@@ -67,11 +67,11 @@ class KeyedLanes:
         self._routing = tuple(Lane(share, (), split, share, count, types) for share in range(count))
 
     def given(self, batch: EventBatch) -> list[Route]:
-        """For each lane, what gives its events of a batch."""
+        """Return the routes of a batch, one for each lane."""
         return routes(batch, self._routing)
 
     def rates(self) -> dict[str, float]:
-        """The rates of types, of all lanes together."""
+        """Return the rates of types, of all lanes together."""
         totals: Counter[str] = Counter()
         for lane in self.lanes:
             totals.update(lane.statistics.rates)
@@ -79,9 +79,9 @@ class KeyedLanes:
 
 
 def joined_family(choices: Choices, running: Iterable[AnyQuery], added: Sequence[AnyQuery]) -> Family:
-    """The queries that are added, which feed each other, and the running ones that these feed or are fed by.
+    """Return added queries, which feed each other, with the running ones that these feed or are fed by.
 
-    They are as they run, since a rewritten query may show a key that the written one hides.
+    Running queries are in their current form, since a rewritten query may show a key that the original one hides.
     """
     queries = (*added, *running)
     makers: dict[str, list[int]] = {}

@@ -1,9 +1,8 @@
-"""Deployed queries in several lanes, which process each batch concurrently: strategies `key` and `query`, for
-changing programs.
+"""Deployed queries in several lanes, which process each batch concurrently: strategies `key` and `query`.
 
-Queries whose events have a key in common are in all lanes, each of which sees the events of its keys. Others are in one
-lane, together with those that they feed or are fed by; a new one goes to the lane with the fewest, which sees all
-events. Kernels run without the interpreter's lock. The matches are the same as in one lane.
+The program may change. Queries whose events have a key in common are in all lanes, each of which has the events of its
+keys. Others are in one lane, with their whole family; a new one goes to the lane with the fewest, which has all events.
+Kernels run without the interpreter's lock. The matches are the same as in one lane.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Given = tuple[Deployments, Route]
 
 
 class LanedDeployments:
-    """The same as `Deployments`, in several lanes and threads."""
+    """Like `Deployments`, in several lanes and threads."""
 
     def __init__(self, lanes: int, threads: int, choices: Choices = DEFAULT, *, by_key: bool = True) -> None:
         self._choices = choices._replace(grows=True)
@@ -69,11 +68,11 @@ class LanedDeployments:
 
     @property
     def comes_by_end(self) -> bool:
-        """Whether the matches of one query come by their ends, batch by batch."""
+        """Whether the matches of one query are emitted by end, batch by batch."""
         return not any(keyed.present for keyed in self._keyed)
 
     def identify_by(self, key: tuple[str, ...]) -> None:
-        """Identify events by these attributes, not by those that queries mention."""
+        """Identify events by these attributes instead of those in queries."""
         self._key = key
         for lane in self._all:
             lane.identify_by(key)
@@ -84,12 +83,12 @@ class LanedDeployments:
         return frozenset().union(*(lane.columns for lane in self._all))
 
     def check(self, program: Program, added: Sequence[AnyQuery] = (), gone: Collection[Deployed] = ()) -> None:
-        """Refuse a program that cannot be planned, and queries that have no place beside those that stay."""
+        """Reject a program that cannot be planned, and queries that cannot be placed beside the remaining ones."""
         self._lanes[0].check(program)
         self._placed(added, gone)
 
     def deploy(self, program: Program) -> list[Deployed]:
-        """Let the queries of a program see the events from now on; changes nothing if they cannot."""
+        """Deploy the queries of a program, which read events from now on; an error changes nothing."""
         for lane in self._all:
             lane.check_readers(program.queries)
         self._lanes[0].check(program)
@@ -106,7 +105,7 @@ class LanedDeployments:
         return deployed
 
     def _placed(self, queries: Sequence[AnyQuery], gone: Collection[Deployed] = ()) -> list[tuple[Home, list[int]]]:
-        """The places of queries, by where they are to run."""
+        """Group queries by the lanes in which they are to run."""
         makers: dict[str, list[int]] = {}
         for place, query in enumerate(queries):
             makers.setdefault(query.defines, []).append(place)
@@ -120,7 +119,7 @@ class LanedDeployments:
         return [(home, sorted(places)) for home, places in placed.items()]
 
     def _home(self, queries: Sequence[AnyQuery], needed: Sequence[Home]) -> Home | None:
-        """Where queries run that feed each other; None if that is any one lane."""
+        """Return where queries that feed each other run, or None for any one lane."""
         names = ", ".join(query.name for query in queries)
         if len(needed) > 1:
             raise UsageError(
@@ -139,7 +138,7 @@ class LanedDeployments:
         return home
 
     def _keyed_for(self, queries: Sequence[AnyQuery]) -> KeyedLanes | None:
-        """The lanes by the key that queries have in common; None if they have none."""
+        """Return the lanes of the key that queries have in common, or None."""
         known = [keyed for keyed in self._keyed if keyed.takes(queries)]
         if known:
             return known[0]
@@ -153,20 +152,20 @@ class LanedDeployments:
         return found
 
     def _lightest(self, placed: Mapping[Home, list[int]], gone: Collection[Deployed]) -> Deployments:
-        """The lane with the fewest queries."""
+        """Return the lane with the fewest queries."""
         return min(
             self._lanes, key=lambda lane: sum(one not in gone for one in lane.present) + len(placed.get(lane, ()))
         )
 
     def _needed(self, query: AnyQuery, gone: Collection[Deployed]) -> Iterator[Home]:
-        """Where a query must run: with those that feed it, and with rules that it feeds."""
+        """Return where a query must run: with its feeders, and with rules that it feeds."""
         for home in self._homes:
             for other in (deployed.query for deployed in home.present if deployed not in gone):
                 if other.defines in query.reads or (query.is_rule and other.is_rule and query.defines in other.reads):
                     yield home
 
     def remove(self, gone: Collection[Deployed]) -> None:
-        """Let these queries see nothing more."""
+        """Remove queries."""
         leaving = set(gone)
         for home in self._homes:
             own = [deployed for deployed in home.present if deployed in leaving]
@@ -175,7 +174,7 @@ class LanedDeployments:
         self.present = [deployed for deployed in self.present if deployed not in leaving]
 
     def push(self, batch: EventBatch) -> Iterator[MatchBatch]:
-        """The matches that are certain with a batch, lane by lane; all must be taken."""
+        """Emit the matches that are final with a batch, lane by lane; the iterator must be exhausted."""
         given: list[Given] = [(lane, lambda: batch) for lane in self._lanes if lane.present]
         for keyed in self._keyed:
             if keyed.present:
@@ -190,20 +189,20 @@ class LanedDeployments:
             yield from found
 
     def advance(self, time: int) -> Iterator[MatchBatch]:
-        """The matches that are certain when no event that ends before this time will come; all must be taken."""
+        """Emit the matches that are final because no later event ends before this time; exhaust the iterator."""
         return (found for lane in self._all for found in lane.advance(time))
 
     def finish(self) -> list[MatchBatch]:
-        """The matches that the end of the stream decides."""
+        """Emit all pending matches: the stream has ended."""
         return [found for own in self._threads.each(Deployments.finish, self._all) for found in own]
 
     def oldest(self) -> int | None:
-        """The first position that a later match may be made of, or None."""
+        """Return the first position that a later match may contain, or None."""
         known = [lane.oldest() for lane in self._all]
         return min((position for position in known if position is not None), default=None)
 
     def operator_stats(self) -> list[OperatorStats]:
-        """How operators stand; a lane's number, and the key by which it has its events, are before their names."""
+        """Return the statistics of operators, named with their lane and the key that splits its events."""
         named = [(f"lane {number}", lane) for number, lane in enumerate(self._lanes)]
         for keyed in self._keyed:
             key = ", ".join("/".join(part) for part in keyed.key)
@@ -216,11 +215,11 @@ class LanedDeployments:
 
     @property
     def state_bytes(self) -> int:
-        """The bytes of memory that all queries hold now, counted."""
+        """The bytes of memory that all queries use, by count."""
         return sum(lane.state_bytes for lane in self._all)
 
     def bytes_of_query(self, name: str) -> int:
-        """Those that are one query's own."""
+        """Return the bytes that one query uses."""
         return sum(lane.bytes_of_query(name) for lane in self._all)
 
     def drop_oldest(self, limit: int, names: Collection[str]) -> Counter[str]:
@@ -229,12 +228,12 @@ class LanedDeployments:
         return sum((lane.drop_oldest(limit // len(own), names) for lane in own), Counter[str]())
 
     def seconds_of_query(self, name: str) -> float:
-        """The seconds that were taken for one query alone since this was asked first."""
+        """Return the seconds spent for one query since the first call."""
         return sum(lane.seconds_of_query(name) for lane in self._all)
 
     @property
     def statistics(self) -> Statistics:
-        """What is known of the events that passed since queries came or went."""
+        """The statistics of events since queries were last deployed or removed."""
         whole = reduce(Statistics.over, (lane.statistics for lane in self._all))
         rates = reduce(lambda known, keyed: {**keyed.rates(), **known}, self._keyed, dict[str, float]())
         known = reduce(Statistics.over, (lane.statistics for lane in self._lanes)).rates
@@ -242,7 +241,7 @@ class LanedDeployments:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted; events once, not in each lane that sees all."""
+        """All counters; events are counted once, not in each lane that has them."""
         counted: Counter[str] = Counter()
         for lane in self._all:
             counted.update(lane.counters)
@@ -259,7 +258,7 @@ class LanedDeployments:
         return pages
 
     def structure(self) -> Plain:
-        """What is deployed in each lane, as plain data."""
+        """Return the deployed queries of each lane as plain data."""
         return {
             LANES: [lane.structure() for lane in self._lanes],
             KEYED: [[keyed.key, [lane.structure() for lane in keyed.lanes]] for keyed in self._keyed],
@@ -269,7 +268,7 @@ class LanedDeployments:
     def restore(
         self, structure: Plain, pages: Mapping[str, bytes], time_unit: str, names: Mapping[str, str] = NO_NAMES
     ) -> None:
-        """Go on where those stood that had this structure and these pages; queries get other names, by `names`."""
+        """Restore deployments from their structure and pages; queries are renamed by `names`."""
         parts, keyed = list(structure[LANES]), structure.get(KEYED, [])
         self._lanes = [Deployments(self._choices) for _ in parts]
         self._keyed = [KeyedLanes(tuple(map(tuple, key)), len(parts), self._choices) for key, _ in keyed]
@@ -284,7 +283,7 @@ class LanedDeployments:
 
 
 def _pushed(lane: Deployments, events: EventBatch, time: int) -> list[MatchBatch]:
-    """The matches of a lane that its events of a batch make certain, which ends at a time."""
+    """Return the matches of a lane that are final with its events of a batch, which ends at a time."""
     found = list(lane.push(events)) if len(events) else []
     if not len(events) or int(events.ends[-1]) < time:
         found += lane.advance(time)

@@ -1,4 +1,4 @@
-"""What one push finds, in pieces: as many as are best held in memory are, more go to a file that nobody else sees."""
+"""Pieces of the matches of one push: a bounded number in memory, the others in a temporary file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CODEC = "zstd"
 
 
 class Spool(Generic[Item]):
-    """Things one after the other: the last in memory, those before it in a file, which goes with this."""
+    """A list of items: the last in memory, the others in a temporary file, which is removed with the list."""
 
     def __init__(self) -> None:
         self._last: Item | None = None
@@ -29,7 +29,7 @@ class Spool(Generic[Item]):
         self._lock = threading.Lock()  # several may iterate
 
     def add(self, item: Item) -> None:
-        """Keep one more."""
+        """Append an item."""
         if self._last is not None:
             self._write(self._last)
         self._last = item
@@ -59,10 +59,10 @@ class Spool(Generic[Item]):
 
 
 class Pieces:
-    """The matches of one push, in pieces to be put into match order each.
+    """The matches of one push, in pieces that are sorted separately.
 
-    Nearly always it is one piece. Where there are more, those of one query come by end: with `by_end`, when all are of
-    one query, a piece ends between two times if it can.
+    Usually there is one piece. Otherwise matches of one query are sorted by end: with `by_end`, if all are of one
+    query, a piece ends between two times where possible.
     """
 
     def __init__(self, by_end: bool, most_bytes: int | None = None) -> None:
@@ -74,7 +74,7 @@ class Pieces:
         self._spool: Spool[list[MatchBatch]] = Spool()
 
     def add(self, found: MatchBatch) -> None:
-        """Keep matches that were found."""
+        """Add matches."""
         if not len(found):
             return
         self._count += len(found)

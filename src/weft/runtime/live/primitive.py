@@ -1,4 +1,4 @@
-"""Events of the input as their subscribers see them: each is a match of its type, made of itself."""
+"""Input events for their subscribers: each is a match of its type that consists of itself."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from weft.runtime.reading.kinds import plain_array
 
 
 class PrimitiveEvents:
-    """Events of the input with ids: by their type, times and the attributes of `key`, or else all that they have."""
+    """Input events with ids from their type, their times and the attributes of `key`, or else all attributes."""
 
     def __init__(self, key: tuple[str, ...]) -> None:
         self._key = tuple(sorted(key))
         self._identities = EventIdentities()
 
     def matches(self, batch: EventBatch, types: Iterable[str], type_column: str) -> Iterator[MatchBatch]:
-        """The events of these types, type by type."""
+        """Yield the events of these types as matches, type by type."""
         names = self._key or tuple(sorted(name for name in batch.columns if name != type_column))
         attributes = Attributes(names, names)
         self._identities.want([attributes])
@@ -38,7 +38,7 @@ class PrimitiveEvents:
 
 
 def events_as_matches(batch: EventBatch, type: str, type_column: str) -> MatchBatch | None:
-    """The events of a type, with all attributes that some of them have; None if there are none."""
+    """Convert the events of a type with all their attributes to matches, or return None without any."""
     rows = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(batch.types, type), False)))
     if not len(rows):
         return None

@@ -1,4 +1,4 @@
-"""Who wants to know: matches go to those who subscribed to their type, if their fields are as wanted."""
+"""Subscriptions: deliver matches to those who subscribed to their type, if their fields satisfy a condition."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KEPT_ERRORS = 100
 
 
 class DeliveryFailure(NamedTuple):
-    """A match that could not be delivered, and why."""
+    """A match that could not be delivered, and the error."""
 
     match: Match
     error: Exception
 
 
 class Subscription:
-    """What is delivered to one receiver: it counts what arrived and what failed, and keeps the latest failures."""
+    """Deliveries to one receiver, with counts of deliveries and failures, and the latest failures."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class Subscription:
 
     @property
     def takes_columns(self) -> bool:
-        """Whether matches are handed over as columns, which are no rows yet."""
+        """Whether matches are delivered as columns instead of rows."""
         return self._take is not None
 
     def hand_over(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
-        """Hand matches over as columns.
+        """Deliver matches as columns.
 
         Args:
             found: Matches, not yet in match order.
@@ -69,14 +69,14 @@ class Subscription:
         self.delivered += sum(map(len, found))
 
     def cancel(self) -> None:
-        """Deliver nothing more; a file is completed. To cancel twice changes nothing."""
+        """Stop delivering; a file is completed. Cancelling twice is allowed."""
         if self.active:
             self.active = False
             if self._close is not None:
                 self._close()
 
     def deliver(self, rows: pa.RecordBatch) -> None:
-        """Hand matches over. What a receiver raises is kept, and the next match is its next chance.
+        """Deliver matches. An exception of the receiver is recorded, and the next match is delivered again.
 
         Args:
             rows: Matches, as rows.
@@ -121,11 +121,11 @@ class Subscriptions:
         self._audiences: dict[str, Audience] = {}
 
     def add(self, subscription: Subscription) -> None:
-        """Let a subscription have the matches from now on."""
+        """Add a subscription, which receives matches from now on."""
         self._audiences.setdefault(subscription.type, Audience()).add(subscription)
 
     def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
-        """Deliver matches, to each receiver in match order."""
+        """Deliver matches to each receiver in match order."""
         present = {name for batch in found for name in batch.counts}
         for type_, audience in list(self._audiences.items()):
             if type_ in present:
@@ -134,13 +134,13 @@ class Subscriptions:
                 audience.deliver(found, query_order)
 
     def deliver_events(self, found: MatchBatch) -> None:
-        """Deliver events of one type of the input to those who subscribed to it."""
+        """Deliver input events of one type to its subscribers."""
         audience = self._audiences.get(found.query)
         if audience is not None:
             audience.deliver([found], [found.query])
 
     def close(self) -> None:
-        """Cancel all."""
+        """Cancel all subscriptions."""
         for audience in self._audiences.values():
             audience.cancel()
         self._audiences.clear()
@@ -155,17 +155,17 @@ class Audience:
         self._choosy: list[Subscription] = []
 
     def add(self, subscription: Subscription) -> None:
-        """Let one more have the matches from now on."""
+        """Add a subscription, which receives matches from now on."""
         self._members = (*self._members, subscription)
         self._filters = None
 
     def cancel(self) -> None:
-        """Cancel all."""
+        """Cancel all subscriptions."""
         for member in self._members:
             member.cancel()
 
     def deliver(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
-        """Give each member what it wants of these matches."""
+        """Deliver to each member the matches that satisfy its condition."""
         filters, choosy = self._prepared()
         wanted: dict[Subscription, list[MatchBatch]] = {}
         for batch in found if choosy else ():
@@ -185,7 +185,7 @@ class Audience:
                 member.deliver(piece)
 
     def _prepared(self) -> tuple[Filters, list[Subscription]]:
-        """The conditions of the choosy members, and these; those that are cancelled are forgotten."""
+        """Return the conditions, and their members; cancelled ones are removed."""
         if self._filters is None:
             self._members = tuple(member for member in self._members if member.active)
             self._choosy = [member for member in self._members if member.wanted is not None]
@@ -194,7 +194,7 @@ class Audience:
 
 
 def as_events(batch: MatchBatch) -> EventBatch:
-    """Matches as the events they define: their fields as attributes, and `type`, `ts`, `start` and `end`."""
+    """Convert matches to derived events: their fields as attributes, and `type`, `ts`, `start` and `end`."""
     types = pa.DictionaryArray.from_arrays(pa.array(batch.query_codes), pa.array(batch.query_names, pa.string()))
     ends = Column(numbers=pa.array(batch.ends))
     columns = {"type": Column(texts=types), "ts": ends, "start": Column(numbers=pa.array(batch.starts)), "end": ends}
@@ -206,6 +206,6 @@ def as_events(batch: MatchBatch) -> EventBatch:
 
 
 def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """One array; texts as they are, for most of a dictionary may be used by no match."""
+    """Join an array; dictionaries are decoded, as most of their texts may be unused."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -1,7 +1,7 @@
-"""Conditions and expressions as code for the machine (`weft.kernels.machine.machine`), whatever the algorithm.
+"""Compile conditions and expressions to code for the machine (`weft.kernels.machine.machine`), for all operators.
 
-What an algorithm reads of its variables is its own affair: its `Terms` say in which slot the event of a variable is,
-and which result a term of its own is.
+An operator decides how its variables are bound: its `Terms` return the slot with the event of a variable, and the
+result for a term of the operator.
 """
 
 from __future__ import annotations
@@ -54,32 +54,31 @@ Constant = tuple[int, type, Value]  # CONSTANT, and what is tagged when the code
 
 
 class Quantified(NamedTuple):
-    """Slots of a condition without connectives: it is true if one of some is empty, and must hold for every event of
-    the others."""
+    """Slots of an atomic condition: it is true if one of some is empty, and must hold for every event of the others."""
 
     vacuous: Sequence[int] = ()
     every: Sequence[int] = ()
 
 
 class Terms:
-    """How an algorithm gives the machine what conditions read."""
+    """The bindings of an operator, for compiling conditions."""
 
     def line(self, term: Expression) -> Instruction:
-        """The instruction that reads an attribute, or a term of the algorithm's own."""
+        """Return the instruction that reads an attribute, or a term of the operator."""
         raise refused(term)
 
     def quantified(self, atom: Predicate) -> Quantified | None:
-        """Over which events a condition without connectives is asked, or None if it is true."""
+        """Return the events over which an atomic condition is quantified, or None if it is true."""
         return Quantified()
 
 
 def refused(node: Node) -> UsageError:
-    """What is said of a condition that no machine knows."""
+    """Return the error for a condition that cannot be compiled."""
     return UsageError(f"{type(node).__name__} over several events runs on the engine 'meaning' only")
 
 
 class Code:
-    """The code of many conditions. Equal pieces stand there once."""
+    """The code of many conditions. Equal pieces are stored once."""
 
     def __init__(self) -> None:
         self._patterns: dict[tuple[type, str], Like | RegexMatch] = {}
@@ -89,7 +88,7 @@ class Code:
         self._pieces: dict[tuple[Instruction | Constant, ...], int] = {}
 
     def add(self, node: Predicate | Expression, terms: Terms) -> tuple[int, int]:
-        """Where the code of a condition or an expression begins and ends."""
+        """Compile a condition or an expression; return where its code begins and ends."""
         writer = _Writer(self, terms)
         writer.condition(node) if isinstance(node, Predicate) else writer.value(node)
         piece = tuple(writer.lines)
@@ -100,27 +99,27 @@ class Code:
         return begin, begin + len(piece)
 
     def pattern(self, test: Like | RegexMatch) -> int:
-        """The number of what a test asks of a text."""
+        """Return the number of a text test."""
         self._patterns.setdefault((type(test), test.pattern), test)
         return list(self._patterns).index((type(test), test.pattern))
 
     @property
     def patterns(self) -> list[Like | RegexMatch]:
-        """What texts are asked to look like."""
+        """The text tests."""
         return list(self._patterns.values())
 
     def array(self, tag: Callable[[Value], Tagged]) -> Int64s:
-        """The code as the machine reads it, with constants as they are tagged now."""
+        """Return the code for the machine, with constants as they are tagged now."""
         lines = [(machine.CONSTANT, 0, *tag(line[2])) if line[0] == machine.CONSTANT else line for line in self._lines]
         return np.array(lines, np.int64).ravel()
 
     def stack(self) -> Int64s:
-        """Room for the values of any piece."""
+        """Allocate the stack for any piece of code."""
         return np.zeros(tagged.VALUE * (self.longest + 1), np.int64)
 
 
 class _Writer:
-    """Writes one piece of code."""
+    """Compiles one piece of code."""
 
     def __init__(self, code: Code, terms: Terms) -> None:
         self.lines: list[Instruction | Constant] = []
@@ -134,7 +133,7 @@ class _Writer:
         self.lines.append((machine.CONSTANT, type(value), value))
 
     def condition(self, predicate: Predicate) -> None:
-        """Code that leaves a truth."""
+        """Add code that leaves a truth."""
         match predicate:
             case And(operands) | Or(operands):
                 for operand in operands:
@@ -147,11 +146,11 @@ class _Writer:
                 self._atom(predicate)
 
     def _gather(self, operation: int, count: int) -> None:
-        """All or any of so many truths; of none all are true."""
+        """Combine `count` truths by AND or OR; without any, AND is true and OR is false."""
         self._emit(operation, count) if count else self._constant(operation == machine.ALL)
 
     def _atom(self, predicate: Predicate) -> None:
-        """A condition without connectives, for all events that it is asked over."""
+        """Add code for an atomic condition, for all events over which it is quantified."""
         asked = self._terms.quantified(predicate)
         if asked is None:
             self._constant(True)
@@ -192,7 +191,7 @@ class _Writer:
                 raise refused(predicate)
 
     def value(self, expression: Expression) -> None:
-        """Code that leaves a value."""
+        """Add code that leaves a value."""
         match expression:
             case Literal(value):
                 self._constant(value)

@@ -1,4 +1,4 @@
-"""Columns of events, and constants, as values with their kinds (`weft.kernels.machine.tagged`); and back again."""
+"""Convert columns of events, and constants, to tagged values (`weft.kernels.machine.tagged`), and back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Tagged = tuple[int, int]  # kind and word
 
 
 def tag(value: Value | Decimal, texts: TextTable) -> Tagged:
-    """A constant; a text is added to the texts, and so is a number that is neither a word nor a float."""
+    """Encode a constant; a text is added to the texts, and so is a number without an exact integer or float."""
     if isinstance(value, bool):
         return tagged.BOOLEAN, int(value)
     if isinstance(value, str):
@@ -52,7 +52,7 @@ def tag(value: Value | Decimal, texts: TextTable) -> Tagged:
 def tag_events(
     batch: EventBatch, rows: Int64s | None, attributes: Sequence[str], texts: TextTable, values: Int64s
 ) -> None:
-    """Write the attributes of events, of all or of some rows, into values, which have as many words for each event."""
+    """Write the attributes of all or some events as tagged values, with the same number of words for each event."""
     table = values.reshape(len(batch) if rows is None else len(rows), VALUE * len(attributes))
     for number, name in enumerate(attributes):
         kinds, words = table[:, VALUE * number], table[:, VALUE * number + 1]
@@ -88,7 +88,7 @@ def _tag_column(column: Column, rows: Int64s | None, texts: TextTable, kinds: In
 def _tag_decimals(
     column: Column, among: Mask, rows: Int64s | None, texts: TextTable, kinds: Int64s, words: Int64s
 ) -> None:
-    """Write the numbers that neither an integer nor a float stands for."""
+    """Write the numbers that neither an integer nor a float represents exactly."""
     places = unnamed_rows(column)
     places = places[~among[places]]
     if not len(places):
@@ -101,7 +101,7 @@ def _tag_decimals(
 
 
 def text_ids(array: pa.Array, texts: TextTable) -> npt.NDArray[np.int32]:
-    """The ids of texts, which are added; -1 or less where there is none."""
+    """Return the ids of texts, which are added; -1 or less for missing ones."""
     if not pa.types.is_dictionary(array.type):
         return texts.ids(array, add=True)
     ids = np.append(texts.ids(array.dictionary, add=True), np.int32(-1))
@@ -146,7 +146,7 @@ def column_of(kinds: npt.NDArray[np.integer], words: Int64s, texts: TextTable) -
 
 
 def _digits(words: Int64s, known: Mask, texts: TextTable) -> pa.Array:
-    """The digits of decimals, as they are in the texts that the machine reads."""
+    """Return the digits of decimals from their texts."""
     return pc.binary_replace_slice(_texts(words, known, texts).cast(pa.binary()), 0, DIGITS, b"").cast(pa.string())
 
 
@@ -157,7 +157,7 @@ def _texts(words: Int64s, known: Mask, texts: TextTable) -> pa.Array:
 
 
 def only_used(texts: TextTable, values: Int64s, used: Mask | None = None) -> TextTable:
-    """A table of the texts that values have (those that `used` marks, if it does); all values have its ids then."""
+    """Return a table of the texts that values have (among those that `used` marks), and replace their ids."""
     pairs = values.reshape(-1, VALUE)
     places = np.flatnonzero((pairs[:, 0] == tagged.TEXT) | (pairs[:, 0] == tagged.DECIMAL))
     kept = np.zeros(len(texts), bool)

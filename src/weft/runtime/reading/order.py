@@ -296,12 +296,10 @@ def read_events(data: Any, **given: Unpack[Given]) -> EventSource:
 
     The time is an integer in the column `time`, or `start` and `end`; dates and timestamps become ticks of `time_unit`.
     Events without a readable time or a type, or with a declared attribute of another kind, are rejected. `columns`
-    limits
-    the attributes that are read. All input is read before the first batch, to sort it, unless `ordered` promises stream
-    order. Events with equal times are ordered by the place of their type in `sources`, then by the columns of `order`.
-    Events without a value in one of the columns of `key` are rejected. Batches include the columns `shown` (None: all)
-    as
-    the input has them.
+    limits the attributes that are read. All input is read before the first batch, to sort it, unless `ordered` promises
+    stream order. Events with equal times are ordered by the place of their type in `sources`, then by the columns of
+    `order`. Events without a value in one of the columns of `key` are rejected. Batches include the columns `shown`
+    (None: all) as the input has them.
     """
     return source_of(data, reading_of(**given))
 

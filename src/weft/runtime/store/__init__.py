@@ -1,5 +1,5 @@
-"""State between batches: buffers of events, and pages that a snapshot saves.
+"""State between batches: buffers of events, and the pages of snapshots.
 
-Events that matches show are kept by position, until the `oldest` position that may still be shown. Values that
-conditions read are kept by the operators that evaluate them.
+Events that matches include are stored by position, until the `oldest` position that a later match may contain. Values
+that conditions read are stored by the operators that evaluate them.
 """

@@ -1,4 +1,4 @@
-"""Buffer of events that later matches may show: ordered, looked up and released by position, saved incrementally."""
+"""Buffer of events that later matches may include: ordered, looked up and released by position, saved incrementally."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Shown(NamedTuple):
     rows: pa.RecordBatch
 
     def at(self, positions: Int64s) -> pa.RecordBatch:
-        """The events at these positions, in this order."""
+        """Return the events at these positions, in this order."""
         count = len(self.positions)
         if count and int(self.positions[-1]) - int(self.positions[0]) + 1 == count:  # none is missing between them
             return self.rows.take(pa.array(positions - self.positions[0]))
@@ -32,9 +32,9 @@ class Shown(NamedTuple):
 
 
 class EventBuffer:
-    """Chunks of events, oldest first: some of their attributes or, without names of these, rows as the input has them.
+    """Chunks of events, oldest first: some of their attributes, or without names the rows of the input.
 
-    Events are picked out of their batch when they are asked for: until then all who keep some share its memory.
+    Events are copied out of their batch when they are first read: until then all buffers share its memory.
     """
 
     def __init__(self, attributes: Sequence[str] | None = None) -> None:
@@ -62,13 +62,13 @@ class EventBuffer:
             self._pick()
 
     def merge(self, batch: EventBatch) -> None:
-        """Add events at any positions; those that are here already are not added again."""
+        """Add events at any positions, unless they are stored already."""
         whole = self._shown_of(batch)
         if whole is not None and len(batch):
             self._loose.append(whole)
 
     def _shown_of(self, batch: EventBatch) -> EventBatch | None:
-        """What is kept of a batch, or None for nothing."""
+        """Return the rows of a batch to store, or None."""
         positions, columns, rows = batch.positions, dict[str, Column](), batch.rows
         if self.attributes is None and rows is not None:
             self._none = rows.slice(0, 0)
@@ -82,7 +82,7 @@ class EventBuffer:
         return EventBatch(pa.nulls(len(batch)), positions, positions, positions, columns, rows=rows)
 
     def _pick(self) -> None:
-        """Take the events out of their batches."""
+        """Copy the events out of their batches."""
         self._chunks += (
             whole if len(chosen) == len(whole) else blocks.take(whole, chosen) for whole, chosen in self._fresh
         )
@@ -94,7 +94,7 @@ class EventBuffer:
             self._chunks, self._loose = [blocks.take(joined, rows)], []
 
     def _picked(self) -> list[EventBatch]:
-        """All events, in chunks that are not small, but for the last."""
+        """Return all events in large chunks, except perhaps the last."""
         self._pick()
         return self._joined()
 
@@ -105,7 +105,7 @@ class EventBuffer:
         return self._chunks
 
     def forget(self, oldest: Callable[[], int | None]) -> None:
-        """Give up the events before a position (None: all), if they are many; to find that position out takes time."""
+        """Release the events before a position (None: all) if they are many, as finding it takes time."""
         if len(self) < self._look_at:
             return
         first = oldest()
@@ -121,7 +121,7 @@ class EventBuffer:
     # -- what is shown --------------------------------------------------------------------------
 
     def column(self, name: str, positions: Int64s) -> Column:
-        """An attribute of the events at these positions; missing where the position is negative."""
+        """Return an attribute of the events at these positions, missing for negative ones."""
         known = positions[positions >= 0]
         if not len(known):
             return Column()
@@ -134,7 +134,7 @@ class EventBuffer:
         return whole.map(lambda array: array.take(rows))
 
     def fields(self) -> list[str]:
-        """The attributes that `SELECT *` shows of the events that are kept, in order."""
+        """Return the attributes that `SELECT *` shows of the stored events, in order."""
         names = {name for chunk in self._picked() for name in chunk.columns if name.startswith(SHOWN)}
         return sorted(name.removeprefix(SHOWN) for name in names)
 
@@ -155,7 +155,7 @@ class EventBuffer:
     # -- state ----------------------------------------------------------------------------------
 
     def growing(self, name: str) -> Growing:
-        """As a part of a state."""
+        """Return the buffer as a growing part of a state."""
         return Growing(name, self._count - len(self), self._count, lambda low, high: blocks.pack(self._rows(low, high)))
 
     def _rows(self, low: int, high: int) -> EventBatch:
@@ -178,6 +178,6 @@ class EventBuffer:
 
 
 def _since(chunk: EventBatch, first: int) -> EventBatch:
-    """The chunk without the events before a position, if they are most of it."""
+    """Return the chunk without the events before a position, if they are most of it."""
     gone = int(np.searchsorted(chunk.positions, first))
     return chunk if 2 * gone < len(chunk) else blocks.slice(chunk, gone)

@@ -1,6 +1,6 @@
-"""State cut into named pages of bytes, of which a snapshot gives those that changed.
+"""State in named pages of bytes; a snapshot contains the pages that changed.
 
-What only grows is written as it grows, the rest where it differs.
+Growing parts are written as they grow, other parts where they differ.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AnyPage = TypeVar("AnyPage", bytes, bytes | None)
 
 @dataclass(frozen=True)
 class Growing:
-    """A part of the state that is only added to: items `first` to `count`, and how some of them become bytes."""
+    """A growing part of the state: items `first` to `count`, and how to encode a range of them as bytes."""
 
     name: str
     first: int
@@ -36,30 +36,30 @@ class Growing:
     content: Callable[[int, int], bytes]
 
     def page(self, number: int) -> bytes:
-        """The items whose numbers belong to a page."""
+        """Return the items whose numbers belong to a page."""
         return self.content(max(number * ITEMS, self.first), min((number + 1) * ITEMS, self.count))
 
 
 def text_pages(name: str, texts: Sequence[str]) -> dict[str, bytes]:
-    """Texts as small parts of a state."""
+    """Encode texts as small parts of a state."""
     return {
         f"{name}/{low // ITEMS}": json.dumps(texts[low : low + ITEMS]).encode() for low in range(0, len(texts), ITEMS)
     }
 
 
 def by_page(items: Int64s) -> Iterable[tuple[int, Int64s]]:
-    """Items, of which the first column has ascending numbers, by the pages that these belong to."""
+    """Group items, whose first column has ascending numbers, by page."""
     pages, begins = np.unique(items[:, 0] // ITEMS, return_index=True)
     return zip(pages.tolist(), np.split(items, begins[1:]), strict=False)
 
 
 def growing_array(name: str, array: Array) -> Growing:
-    """An array that is only added to."""
+    """Describe an array that is only appended to."""
     return Growing(name, 0, len(array), lambda low, high: array[low:high].tobytes())
 
 
 class Paging:
-    """Track the pages already written, to find those that changed since."""
+    """Tracks the written pages, to find those that changed since."""
 
     def __init__(self) -> None:
         self._digests: dict[str, bytes] = {}
@@ -72,10 +72,10 @@ class Paging:
         growing: Iterable[Growing] = (),
         kept: Iterable[str] = (),
     ) -> dict[str, bytes | None]:
-        """The changed pages of a state, None for those that are gone.
+        """Return the changed pages of a state, or None for deleted ones.
 
-        Small parts are taken as they are, arrays may change anywhere, and what grows only at its end. `kept` are pages
-        that are as they were.
+        Small parts are compared as a whole, arrays may change anywhere, and growing parts only at the end. `kept` are
+        unchanged pages.
         """
         pages, digests = dict(small), {name: self._digests[name] for name in kept}
         for name, array in arrays:
@@ -99,7 +99,7 @@ class Paging:
         return changed
 
     def renumbered(self) -> None:
-        """What grew has changed, and must be looked at again."""
+        """Mark growing parts as changed, so that they are compared again."""
         self._saved.clear()
 
     def load(self, pages: Mapping[str, bytes], growing: Iterable[Growing] = ()) -> None:
@@ -114,7 +114,7 @@ def _digest(page: bytes) -> bytes:
 
 
 class Pages:
-    """Read state that was split into pages."""
+    """Reads a state that was split into pages."""
 
     def __init__(self, pages: Mapping[str, bytes]) -> None:
         self._pages = pages
@@ -123,34 +123,34 @@ class Pages:
             self._names.setdefault(name.rpartition("/")[0], []).append(name)
 
     def numbered(self, name: str) -> list[tuple[int, bytes]]:
-        """The pages of a part in their order, each with the number of the first item that it has room for."""
+        """Return the pages of a part in order, each with the number of its first possible item."""
         found = {page.rpartition("/")[2]: self._pages[page] for page in self._names.get(name, ())}
         if not all(map(str.isdigit, found)):
             raise UsageError(FOREIGN)
         return sorted((int(number) * ITEMS, page) for number, page in found.items())
 
     def contents(self, name: str) -> list[bytes]:
-        """The pages of a part, in their order."""
+        """Return the pages of a part in order."""
         return [page for _, page in self.numbered(name)]
 
     def numbers(self, name: str) -> Int64s:
-        """An array of whole numbers, to be written to."""
+        """Return a writable array of integers."""
         return self.array(name, np.int64)
 
     def array(self, name: str, dtype: type[Number]) -> npt.NDArray[Number]:
-        """An array of numbers of a kind, to be written to."""
+        """Return a writable array of numbers of a kind."""
         return np.frombuffer(bytearray(b"".join(self.contents(name))), dtype)
 
     def texts(self, name: str) -> list[str]:
-        """Texts, page after page of them as JSON."""
+        """Return texts from their JSON pages."""
         return [text for page in self.contents(name) for text in json.loads(page)]
 
 
 def pages_under(prefix: str, pages: Mapping[str, AnyPage]) -> dict[str, AnyPage]:
-    """The pages with a prefix before their names."""
+    """Add a prefix to the names of pages."""
     return {prefix + name: page for name, page in pages.items()}
 
 
 def pages_below(prefix: str, pages: Mapping[str, AnyPage]) -> dict[str, AnyPage]:
-    """The pages whose names have the prefix, without it."""
+    """Select the pages whose names have the prefix, and remove it."""
     return {name[len(prefix) :]: page for name, page in pages.items() if name.startswith(prefix)}

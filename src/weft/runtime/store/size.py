@@ -1,4 +1,4 @@
-"""How many bytes a matcher holds: its arrays, texts and tables, counted one by one."""
+"""Count the bytes of memory that a matcher uses: its arrays, texts and tables."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def older_half(times: Int64s, bytes_of_each: int, limit: int) -> npt.NDArray[np.
 
 
 def bytes_of(*things: Any, without: tuple[type, ...] = ()) -> int:
-    """The bytes of some things and of all they hold, each once; arrays with the room they keep for more.
+    """Return the bytes of objects and of all they refer to, each once; arrays with their spare capacity.
 
-    `without`: kinds of things that do not count, nor what they hold.
+    `without`: types that are not counted, nor what they refer to.
     """
     seen: set[int] = set()
     waiting = list(things)
@@ -54,7 +54,7 @@ def bytes_of(*things: Any, without: tuple[type, ...] = ()) -> int:
 
 
 def _held(thing: Any) -> Iterable[Any]:
-    """What a thing holds."""
+    """Return the objects that an object refers to."""
     if isinstance(thing, Mapping):
         return [*thing.keys(), *thing.values()]
     if isinstance(thing, list | tuple | set | frozenset | deque):

@@ -45,8 +45,7 @@ class WindowKeys:
     """Computes start keys and horizons of events. Horizons never decrease, also across batches.
 
     Values of a window attribute never decrease either, except for events out of order. A key is the rank of a value
-    among
-    those seen, so that it is exact for all numbers; values that a window may still reach are stored.
+    among those seen, so that it is exact for all numbers; values that a window may still reach are stored.
     """
 
     def __init__(self, window: Window | None) -> None:

@@ -25,8 +25,7 @@ def match_rows(table: pa.Table, query: RowPattern, *, max_steps: int = MOST_STEP
 
     Rows that tie in ORDER BY stay in the order of the table; without ORDER BY all do, with a warning. With `by_others`,
     rows that tie are ordered by their other columns instead. `max_steps` limits the steps of one attempt where
-    conditions
-    depend on the match so far.
+    conditions depend on the match so far.
     """
     if not query.order:
         warnings.warn(

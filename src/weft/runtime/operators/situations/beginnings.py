@@ -20,8 +20,7 @@ class Beginning:
     """The first slots of situations. All of these request each batch; the first request evaluates it.
 
     A prefix that is added later than the situations lacks events of partitions that are open then. Until `ready`, the
-    time
-    at which these have closed, every event may end a set; `ready` is None if it knows all events.
+    time at which these have closed, every event may end a set; `ready` is None if it knows all events.
     """
 
     def __init__(self, part: KeyedRun | Stage, ready: int | None = None) -> None:

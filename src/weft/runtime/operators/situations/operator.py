@@ -127,10 +127,8 @@ class SituationOperator(Operator):
         """Return the output watermark of a situation: no later match ends earlier.
 
         An event that is longer than the partition it opens completes an absence in the past. For a finite input, the
-        longest
-        event says how far back that can be, unless derived events open partitions: then nothing is known before the
-        end. For an
-        infinite input the longest event so far is used.
+        longest event says how far back that can be, unless derived events open partitions: then nothing is known before
+        the end. For an infinite input the longest event so far is used.
         """
         part, slack = self._parts[place], self._slack[place]
         if isinstance(part, KeyedRun):
