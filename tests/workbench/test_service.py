@@ -253,6 +253,8 @@ def test_the_last_hour_has_few_points_whatever_the_triggers_are() -> None:
     assert {round(point.rate) for point in points[1:]} == {10}
     assert {round(point.matches) for point in points[1:]} == {2}
     assert last_hour([]) == []
+    quick = [{"at": n / 5, "events": 1, "matches": {}, **shared, "seconds": 0.001} for n in range(20)]
+    assert {round(point.rate) for point in last_hour(quick)} == {5}  # also in the first point
 
 
 def test_rows_are_drawn_from_files(bench: Workbench, tmp_path: Path) -> None:

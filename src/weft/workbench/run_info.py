@@ -177,7 +177,9 @@ def last_hour(triggers: Sequence[Mapping[str, Any]]) -> list[Point]:
     for trigger in recent:
         groups.setdefault(int((now - trigger["at"]) / width), []).append(trigger)
     ordered = [groups[number] for number in sorted(groups, reverse=True)]
-    begun = recent[0]["at"] - recent[0].get("seconds", 0.0)
+    # Nothing tells how long events came in before the first trigger: as long as before the next, not only as it worked.
+    pause = ordered[1][-1]["at"] - ordered[0][-1]["at"] if len(ordered) > 1 else 1.0
+    begun = recent[0]["at"] - max(recent[0].get("seconds", 0.0), pause)
     points: list[Point] = []
     for group in ordered:
         points.append(_point(group, now, max(group[-1]["at"] - begun, 0.001)))
