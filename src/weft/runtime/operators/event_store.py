@@ -12,12 +12,11 @@ from weft.kernels.events import stored
 from weft.kernels.machine import tagged
 from weft.kernels.machine.machine import NOTES, Machine
 from weft.kernels.memory.room import NOTE
-from weft.runtime.classify.functions import text_test
-from weft.runtime.classify.texts import TextTable
 from weft.runtime.data.buffers import fixed, with_room
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.machine.code import Code
-from weft.runtime.machine.values import only_used, tag, tag_events
+from weft.runtime.machine.evaluator import Evaluator
+from weft.runtime.machine.values import only_used, tag_events
 from weft.runtime.store.pages import Pages
 
 Mask = npt.NDArray[np.bool_]
@@ -43,7 +42,7 @@ class Columns:
         return self.number(name)
 
 
-class EventStore:
+class EventStore(Evaluator):
     """Flat arrays of events; numbers ascend in the order of arrival, and change when events are released."""
 
     def __init__(self, columns: Sequence[str], code: Code) -> None:
@@ -51,46 +50,19 @@ class EventStore:
         self.event_count = 0
         self.events: Int64s = np.empty(64 * stored.EVENT, np.int64)
         self.values: Int64s = np.empty(64 * self.width, np.int64)
-        self.texts = TextTable()
         self.machine_notes = np.zeros((NOTES + 1) * NOTE, np.int64)
-        self._code: Int64s = np.empty(0, np.int64)
-        self.read(code)
-
-    def read(self, code: Code) -> None:
-        """Allocate the scratch arrays of the conditions; call it again when conditions were added."""
-        self._source = code
-        self._patterns = [text_test(pattern) for pattern in code.patterns]
-        self._found_by_regex = np.empty(
-            (0, len(self._patterns)), bool
-        )  # by text and regular expression, as far as tested
-        self._stack = code.stack()
-        self._chosen = np.zeros(code.slots, np.int64)
-        self._results = np.zeros(2 * code.results, np.int64)
-        self._lists = np.zeros(3 * code.slots + 16, np.int64)
-        self.intern()
+        super().__init__(code)
 
     @property
     def width(self) -> int:
         """The number of words that the values of one event take."""
         return 2 * len(self.columns)
 
-    def intern(self) -> None:
-        """Build the code of the conditions; call it again when texts have new ids."""
-        self._code = self._source.array(lambda value: tag(value, self.texts))
-
-    def restore_texts(self, texts: Sequence[str]) -> None:
-        """Restore the texts of a snapshot."""
-        self.texts = TextTable(list(texts))
-        self._found_by_regex = self._found_by_regex[:0]
-        self.intern()
-
     def drop_texts(self) -> bool:
         """Release unused texts when there are many, and return whether text ids changed."""
         if not self.texts.is_crowded:
             return False
-        self.texts = only_used(self.texts, self.values[: self.event_count * self.width])
-        self._found_by_regex = self._found_by_regex[:0]
-        self.intern()
+        self.use_texts(only_used(self.texts, self.values[: self.event_count * self.width]))
         return True
 
     def widen(self, columns: Sequence[str]) -> None:
@@ -103,27 +75,7 @@ class EventStore:
 
     def machine(self) -> Machine:
         """Return the machine that evaluates conditions on the events."""
-        return Machine(
-            self._code,
-            self._stack,
-            self.values,
-            self.width,
-            self._chosen,
-            1,
-            self._results,
-            self._lists,
-            *self.texts.buffers,
-            self._regex_results(),
-            len(self._patterns),
-        )
-
-    def _regex_results(self) -> Mask:
-        """Return for each text and each regular expression whether it matches; each is tested once."""
-        if self._patterns and len(self._found_by_regex) < len(self.texts):
-            new = self.texts.texts(len(self._found_by_regex))
-            found = np.array([[test(text) for test in self._patterns] for text in new], bool)
-            self._found_by_regex = np.concatenate([self._found_by_regex, found])
-        return self._found_by_regex.reshape(-1)
+        return self.machine_on(self.values, self.width)
 
     # -- events ---------------------------------------------------------------------------------
 

@@ -15,9 +15,9 @@ from weft.kernels.machine import machine
 from weft.kernels.machine.tagged import VALUE
 from weft.kernels.memory.room import NOTE
 from weft.plan.automaton.conditions import CompiledCondition, CompiledConditions
-from weft.runtime.classify.texts import TextTable
 from weft.runtime.data.events import EventBatch, Int64s
 from weft.runtime.machine.code import OPERATORS, Code, Instruction, Quantified, Terms, refused
+from weft.runtime.machine.evaluator import Evaluator
 from weft.runtime.machine.values import only_used, tag, tag_events
 
 _FUNCTIONS = {
@@ -29,7 +29,6 @@ _FUNCTIONS = {
     "FIRST": kernel.FIRST,
     "LAST": kernel.LAST,
 }
-_NO_LOOKS = np.zeros(0, np.bool_)
 
 
 class _Bound(Terms):
@@ -57,30 +56,26 @@ class _Bound(Terms):
         return Quantified(self._condition.wholes, self._condition.singles)
 
 
-class ConditionTables:
+class ConditionTables(Evaluator):
     """The conditions of one query and the payload of its events."""
 
     def __init__(self, compiled: CompiledConditions) -> None:
         self._written = compiled
-        self.texts = TextTable()
         self.width = VALUE * len(compiled.attributes)
-        self._chosen = np.zeros(len(compiled.slots) + 1, np.int64)
-        self._lists = np.zeros(0, np.int64)
-        self._lay(compiled)
+        super().__init__(self._lay(compiled))
 
-    def _lay(self, compiled: CompiledConditions) -> None:
+    def _lay(self, compiled: CompiledConditions) -> Code:
+        code = Code()
         self.compiled = compiled
-        self._source = Code()
-        self.tables = _tables(compiled, self._source)
+        self.tables = _tables(compiled, code)
         self.cuts = _cuts(compiled, self.tables)
         self.no_cuts = self.cuts._replace(tests=np.zeros(0, np.int32), fewest=0)
-        self._stack = self._source.stack()
-        self._results = np.zeros(VALUE * (len(self.tables.folds) + 1), np.int64)
-        self._make_code()
+        code.slots, code.results = len(compiled.slots) + 1, len(self.tables.folds) + 1
+        return code
 
     def reorder(self, order: Sequence[int]) -> None:
         """Test the conditions in another order, given by their original numbers; stored payload stays valid."""
-        self._lay(self._written.in_order(order))
+        self.read(self._lay(self._written.in_order(order)))
 
     def __bool__(self) -> bool:
         return bool(self.compiled.conditions)
@@ -89,19 +84,7 @@ class ConditionTables:
         """Return the arguments of the condition machine while the kernel works on a path."""
         if len(self._lists) < len(path.latest) + len(path.earlier):
             self._lists = np.zeros(4 * (len(path.latest) + len(path.earlier)), np.int64)
-        return machine.Machine(
-            self._code,
-            self._stack,
-            path.payload,
-            self.width,
-            self._chosen,
-            1,
-            self._results,
-            self._lists,
-            *self.texts.buffers,
-            _NO_LOOKS,
-            0,
-        )
+        return self.machine_on(path.payload, self.width)
 
     def payload(self, batch: EventBatch) -> Int64s:
         """Return the values that conditions read of each event, as one flat array."""
@@ -115,16 +98,7 @@ class ConditionTables:
 
     def drop_texts(self, stored: Int64s, live: npt.NDArray[np.bool_]) -> None:
         """Remove texts that no live row of the payload uses; all texts get new ids."""
-        self.texts = only_used(self.texts, stored, np.repeat(live, len(self.compiled.attributes)))
-        self._make_code()
-
-    def restore_texts(self, texts: Sequence[str]) -> None:
-        """Restore the texts of a snapshot."""
-        self.texts = TextTable(texts)
-        self._make_code()
-
-    def _make_code(self) -> None:
-        self._code = self._source.array(lambda value: tag(value, self.texts))
+        self.use_texts(only_used(self.texts, stored, np.repeat(live, len(self.compiled.attributes))))
 
 
 def _offsets(groups: Sequence[Sequence[object]]) -> npt.NDArray[np.int32]:
