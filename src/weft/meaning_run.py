@@ -1,4 +1,4 @@
-"""The engine `meaning`: the definition of the answer, behind the interface of the others."""
+"""The engine `meaning`: the definition of the answer, with the interface of an engine."""
 
 from __future__ import annotations
 

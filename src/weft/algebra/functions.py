@@ -30,8 +30,8 @@ _NATURAL: dict[Kind, str] = {"number": "iuf", "integer": "iu", "text": "U", "boo
 class UserFunction:
     """A function that a user declared: its name, the kinds of its operands and of its values, and its code.
 
-    It has a value where all operands have one of their kind. `fingerprint` stands for the code: a saved query has only
-    that, and finds the code among the functions that its process knows.
+    It has a value where all operands have one of their kind. `fingerprint` identifies the code: a saved query has only
+    that, and finds the code among the functions that the process has registered.
     """
 
     name: str

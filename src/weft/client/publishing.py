@@ -76,9 +76,9 @@ class Batch(NamedTuple):
 
 
 class Publisher:
-    """Sends what it is given in threads. While the server works on one batch, the next one is on its way.
+    """Sends batches in threads. While the server processes one batch, the next one is being sent.
 
-    `send` takes a batch and a function that tells whether the batch before has no answer yet: then the server must
+    `send` takes a batch and a function that returns whether the batch before has no answer yet: then the server must
     wait for that one. It returns the answer.
     """
 

@@ -55,7 +55,7 @@ class LiveState:
 
     @property
     def max_jump(self) -> float | None:
-        """How many seconds an event may be ahead of the others without being set aside; None: any number."""
+        """The seconds by which an event may be ahead of all others without being set aside, or None for any number."""
         return self._aside.max_jump
 
     @max_jump.setter

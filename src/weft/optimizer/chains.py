@@ -1,8 +1,8 @@
-"""Chains of next: which operands may be bracketed anew, which conditions go with them, and what forbids more.
+"""Chains of next: which operands may be regrouped, which conditions move with them, and what prevents more.
 
 EQL's `A ; B ; C` is a chain of operators with pick `next`. Brackets may change where the occurrences stay the same on
 every stream; conditions decide that (each class was tested on random streams, and has its counterexample as a test
-where it fails). What is not known to be sound is left as it was written.
+where it fails). Forms that are not known to be sound are left unchanged.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Path = tuple[int, ...]  # the way to an operator inside of brackets: 0 for the l
 
 
 class Refusal(NamedTuple):
-    """Why something was left as it was written, and the condition that forbids more, if one does.
+    """Why a part was left unchanged, and the condition that prevents a rewrite, if one does.
 
-    Otherwise it is about some `parts` of the query, or about the whole.
+    Otherwise it concerns some `parts` of the query, or the whole.
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""Chooses the cheapest form of a composite pattern: asks pure rules for other forms, and compares costs."""
+"""Choose the cheapest form of a composite pattern: rules generate other forms, whose costs are compared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SAME = 1 + 1e-9  # costs that differ by less are equal
 
 @dataclass(frozen=True)
 class Choice:
-    """The form that was chosen, how it came about, what had to stay as it was written, and what it rests on."""
+    """The chosen form, the steps to it, the refusals, and the comparisons it rests on."""
 
     pattern: Composite
     rewrites: tuple[Rewrite, ...]

@@ -1,4 +1,4 @@
-"""What no rewriting may change: of patterns variables, events, conditions, bounds and picks, of queries all else."""
+"""Invariants of rewriting: variables, events, conditions, bounds and picks of patterns, and all else of queries."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The join order of rewritten sequences and unions: the one that the operators here take least time for.
+"""The join order of rewritten sequences and unions: the form that these operators execute fastest.
 
-The documents' model, by which other forms are found, counts what operators look at. What they take here is mostly what
-they write: an occurrence of the left operand is stored, and joined, once, however many right ones there are. A chain by
-key writes matches only.
+The documents' model, by which other forms are found, counts the occurrences that operators visit. Here the time depends
+mostly on what they write: an occurrence of the left operand is stored, and joined, once, however many right ones there
+are. A keyed chain writes only matches.
 """
 
 from __future__ import annotations

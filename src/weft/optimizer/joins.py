@@ -1,4 +1,4 @@
-"""Chains of Step's any next: ordinary joins, whose brackets are free where every condition has its variables."""
+"""Chains of Step's any next: ordinary joins, which may be regrouped where every condition has its variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.optimizer.chains import Shape, leaves_of, numbered
 
 @dataclass(frozen=True)
 class Joins:
-    """Operands in order, and conditions: those in `whole` bound the total duration, the others read variables."""
+    """Operands in order, and conditions: those in `whole` bound the total duration, all else reads variables."""
 
     operands: tuple[Composite, ...]
     where: tuple[Predicate, ...]

@@ -78,7 +78,7 @@ PASSES = 20
 
 
 class Choices(NamedTuple):
-    """How a program is to run: rewritten or as it was written, and by which numbers."""
+    """How a program is optimised: rewritten or as written, and by which statistics."""
 
     optimize: bool = True
     statistics: Statistics | None = None

@@ -1,7 +1,7 @@
-"""Which sequences of a program find what they begin with once for all of them: by rates, as splits are chosen.
+"""Choose which sequences share the evaluation of a common prefix, by rates.
 
-To find a beginning costs some work for each event that may end one, and each sequence does that work again. Together it
-is done once; for that the events of the beginning are kept once more, and every sequence reads which of them end one.
+To evaluate a prefix costs some work for each event that may end one, and each sequence repeats that work. Shared, it is
+done once; but the events of the prefix are stored once more, and every sequence reads which of them end one.
 """
 
 from __future__ import annotations

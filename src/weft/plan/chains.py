@@ -36,7 +36,10 @@ class KeyedChain(Node):
 
     @property
     def predicates(self) -> tuple[Predicate, ...]:
-        """What an event is asked: which steps take it, for which it has what is needed, whether it is unwanted."""
+        """Return the predicates that classify an event for the chain.
+
+        These are: which steps take it, for which steps it satisfies the condition, whether it is excluded.
+        """
         steps = (*(step.takes for step in self.steps), *(step.needed for step in self.steps))
         return steps if self.unwanted is None else (*steps, self.unwanted)
 

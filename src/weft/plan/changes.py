@@ -30,7 +30,7 @@ class Change:
 
     @property
     def begins(self) -> tuple[int, ...]:
-        """The places of queries of the new program that begin anew."""
+        """The places of queries of the new program that start without state."""
         return tuple(place for place, _ in self.reasons)
 
     @property
@@ -45,7 +45,7 @@ class Change:
         return not self.gone and not self.reasons and not self.renamed
 
     def __str__(self) -> str:
-        """One line for each query, for people."""
+        """Describe each query in one line."""
         lines = []
         for before, after in self.stays:
             name, was = self.new[after].name, self.old[before].name
@@ -58,7 +58,7 @@ class Change:
 
 
 def changed(old: Sequence[AnyQuery], new: Sequence[AnyQuery]) -> Change:
-    """What a new program keeps of an old one."""
+    """Compare a new program with an old one."""
     pairs = _same(old, new)
     pairs |= _renamed(old, new, pairs)
     reasons: dict[int, str] = {}
@@ -78,7 +78,7 @@ def changed(old: Sequence[AnyQuery], new: Sequence[AnyQuery]) -> Change:
 
 
 def _same(old: Sequence[AnyQuery], new: Sequence[AnyQuery]) -> dict[int, int]:
-    """The place in the old program of each query of the new one that is the same."""
+    """Return the place in the old program of each query of the new one that is the same."""
     left = {place: _bare(query) for place, query in enumerate(old)}
     found: dict[int, int] = {}
     for place, query in enumerate(new):
@@ -91,7 +91,7 @@ def _same(old: Sequence[AnyQuery], new: Sequence[AnyQuery]) -> dict[int, int]:
 
 
 def _bare(query: AnyQuery) -> AnyQuery:
-    """The query without the number that it has among the rules of its type."""
+    """Return the query without the number that it has among the rules of its type."""
     return replace(query, number=0) if isinstance(query, Rule) else query
 
 
@@ -117,7 +117,7 @@ def _is_called_otherwise(one: AnyQuery, other: AnyQuery) -> bool:
 
 
 def _followers(old: Sequence[AnyQuery], new: Sequence[AnyQuery], pairs: dict[int, int]) -> dict[int, str]:
-    """Queries that cannot stay since what they read does not, and why."""
+    """Return the queries that cannot be kept since their input is not, and why."""
     staying = set(pairs.values())
     ends = [query for at, query in enumerate(old) if at not in staying]
     begins = [query for at, query in enumerate(new) if at not in pairs]

@@ -32,7 +32,7 @@ class KeyedSequence(Node):
 
 
 def keyed_sequence(situation: Situation) -> KeyedSequence | None:
-    """A situation as such a sequence, None when it is something else."""
+    """Convert a situation to a keyed sequence, or return None."""
     slots = situation.participants
     spans = _spans(situation)
     if (

@@ -1,6 +1,6 @@
-"""How the work of queries may be split: by an attribute that all events have in common that have to do with each other.
+"""Keys by which queries can be split: attributes that are equal in all related events.
 
-Queries that feed each other are split together or not at all, by a key that goes through all of them.
+Queries that feed each other are split together or not at all, by a key that all of them have.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Key = tuple[tuple[str, ...], ...]  # the parts of a key, each the attributes of 
 
 
 def key_of(family: Family) -> tuple[Key, str]:
-    """The key that queries can be split by, and why; no key: they are one lane."""
+    """Return the key by which queries can be split, and why; without a key they are one lane."""
     if len(family.queries) == 1:
         return _key_of(family.queries[0])
     return _common_key(family.queries, family.fed, family.read)
@@ -97,7 +97,7 @@ def _passed_on(queries: Sequence[AnyQuery], read: Container[str]) -> list[str]:
 
 
 def key_names(query: AnyQuery) -> list[str]:
-    """The attributes that all events have in common that have to do with each other."""
+    """Return the attributes that are equal in all related events of a query."""
     if query.key_obstacle is not None:
         return []
     if query.declared_key:

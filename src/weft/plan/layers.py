@@ -1,4 +1,4 @@
-"""Which queries see the same events, and in which order layers of them work: each after those that feed it."""
+"""Layers: group queries that read the same events, each layer after those that feed it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BEGINNING, NOBODY = "beginning", -1  # what several situations begin with: its n
 
 
 class Unit(NamedTuple):
-    """Queries that see the same events, by number: those that emit matches, and those that only feed them."""
+    """Queries that read the same events, by number: those that emit matches, and those that only feed them."""
 
     told: tuple[int, ...]
     silent: tuple[int, ...]

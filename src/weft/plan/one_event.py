@@ -1,4 +1,4 @@
-"""What the classifier is asked of the events that a composite pattern is made of."""
+"""Predicates on single events of composite patterns, for the classifier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.plan.atoms import IsType
 
 
 def source_predicates(source: CompositeEvent) -> tuple[Predicate, tuple[Predicate, ...]]:
-    """A predicate on the current event for the classifier, and the conditions that are left for code."""
+    """Split the conditions of a source into a predicate for the classifier, and the others."""
     parts = conjuncts(source.where)
     easy = [part for part in parts if is_of_one_event(part)]
     rest = tuple(part for part in parts if not is_of_one_event(part))

@@ -1,4 +1,4 @@
-"""What runs: layers of operators, of which each sees the events of the input and what the layers before it define."""
+"""The physical plan: layers of operators, each of which reads the input and the derived events of earlier layers."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class Layer(Node):
 
 
 class NodeLoad(NamedTuple):
-    """What a node has to do, and how much it can do, compared with others."""
+    """The load of a node, and its capacity relative to the other nodes."""
 
     load: float
     capacity: float = 1.0
@@ -163,7 +163,7 @@ class NodeLoad(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What runs, how the work may be split, and what is read of the events."""
+    """The plan of a program: layers, how the work may be split, and the attributes that are read."""
 
     program: Program
     layers: tuple[Layer, ...]  # each after those that feed it

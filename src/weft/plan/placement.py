@@ -1,4 +1,4 @@
-"""Placement of operators on nodes (NEXT 4.2 and 4.4): patterns and nodes in, a node for every operator out.
+"""Placement of operators on nodes (NEXT 4.2 and 4.4): a node for every operator of patterns.
 
 Operators are placed bottom-up on the node of least cost: the input from other nodes, the operator's own work, and the
 current load of the node. With reuse, an operator that is already placed is not placed again, unless sending its output
@@ -23,7 +23,7 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 
 class Divided(NamedTuple):
-    """A whole pattern in shares: how, and what each of so many has to do."""
+    """A pattern divided into shares: the split, and the load of each share."""
 
     split: Split
     load: float
@@ -67,11 +67,11 @@ class Placement:
 
     @property
     def busiest(self) -> float:
-        """How busy the busiest node is."""
+        """Return the load of the busiest node."""
         return max(map(self._busy, range(self.nodes)))
 
     def _busy(self, node: int, more: float = 0.0) -> float:
-        """How busy a node is, or would be with more to do."""
+        """Return the load of a node, optionally with additional work."""
         return (self.loads[node] + more) / self.capacities[node]
 
     def deploy(self, pattern: Composite, *, is_operand: bool = False) -> int | None:
@@ -99,7 +99,7 @@ class Placement:
         return self._note(pattern, text, node, tuple(number for number, _ in placed if number is not None))
 
     def _note(self, pattern: Composite, text: str, node: int, inputs: tuple[int, ...] = ()) -> int:
-        """Take note of an operator that is placed; its number."""
+        """Record a placed operator, and return its number."""
         number = len(self.node_of)
         self.node_of.append(node)
         self.operators.append(pattern)

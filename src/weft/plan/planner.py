@@ -34,8 +34,9 @@ def plan(
     """Choose operators for every query of a program, and arrange them in layers.
 
     Queries may read the output of `running` ones, given by number. The program's own are numbered from `first` on.
-    `strategy` says how the work is split: `auto` chooses the best for the number of `lanes` by the statistics; `placed`
-    places operators on so many nodes (`placed:2,1,1`: of these capacities); None splits by key or not at all.
+    `strategy` controls how the work is split: `auto` chooses the best for the number of `lanes` by the statistics;
+    `placed` places operators on that number of nodes (`placed:2,1,1`: of these capacities); None splits by key or not
+    at all.
     """
     queries = program.queries
     fed_by = feeders(queries)

@@ -1,4 +1,4 @@
-"""What is true of queries, whatever their language: what they read, and who feeds whom."""
+"""Properties of queries of any language: the attributes they read, and which feed which."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL_FIELDS = "\0*"  # among the columns of a plan: all attributes are read, sinc
 
 
 def columns(query: AnyQuery) -> set[str]:
-    """The attributes that a query reads, and those that identify its events."""
+    """Return the attributes that a query reads, and those that identify its events."""
     shown = {ALL_FIELDS} if shows_all_fields(query) else set()
     return query.mentions() | set(query.identity_attributes) | shown
 
@@ -27,7 +27,10 @@ def shows_all_fields(query: AnyQuery) -> bool:
 
 
 def columns_without_fields(queries: Sequence[AnyQuery], columns: Iterable[str]) -> frozenset[str]:
-    """Those columns of a plan that are read where nobody wants what `SELECT *` shows, unless other queries read it."""
+    """Return the columns of a plan that must be read when the fields of `SELECT *` are not needed.
+
+    If queries read the output of other queries, all columns are needed.
+    """
     inner = {type_ for query in queries for type_ in query.reads}
     fed = any(query.defines in inner for query in queries)
     return frozenset(columns) if fed else frozenset(columns) - {ALL_FIELDS}

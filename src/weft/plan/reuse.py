@@ -42,7 +42,7 @@ def extended(running: Graph, added: Graph, position: int) -> Graph | None:
 
 
 def needed(running: Graph, added: Graph) -> int:
-    """How many operators the running graph would need more for the queries of another."""
+    """Return how many operators the running graph would need in addition for the queries of another."""
     whole = extended(running, added, 0)
     return len(added.nodes) if whole is None else sum(node.since is None for node in whole.nodes[len(running.nodes) :])
 

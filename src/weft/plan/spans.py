@@ -11,7 +11,7 @@ from weft.plan.graph import Graph
 
 
 def greatest_spans(graph: Graph) -> list[Span]:
-    """For each node, the greatest span its occurrences can have."""
+    """Return for each node the greatest span its occurrences can have."""
     spans: list[Span] = []
     for node in graph.nodes:
         inputs = [spans[number] for number in node.inputs]
@@ -52,7 +52,7 @@ def span_and_tail(pattern: Composite) -> tuple[Span, Span]:
 
 
 def useful_spans(graph: Graph) -> list[Span]:
-    """For each node, the greatest span with which an occurrence can be of use to anyone."""
+    """Return for each node the greatest span of an occurrence that any reader can use."""
     greatest, tails = greatest_spans(graph), greatest_tails(graph)
     wanted: list[list[Span]] = [[] for _ in graph.nodes]
     for output in graph.outputs:

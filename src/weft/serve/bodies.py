@@ -42,7 +42,7 @@ class BodyLimits:
             self._held -= body.held
 
     def hold(self, wanted: int, held: int) -> None:
-        """Hold so many bytes for a body that holds `held` of them by now, or refuse it."""
+        """Reserve `wanted` bytes in all for a body that has reserved `held` so far, or refuse it."""
         others = self._held - held
         if others and others + wanted > self._room:
             raise HTTPException(429, "too many bodies come at once: try again in 1 s", {**CLOSED, "Retry-After": "1"})

@@ -119,7 +119,7 @@ def _table(entry: Entry) -> Path | None:
 
 
 def _added_to(table: Path) -> Iterator[tuple[float, Path]]:
-    """The files that commits added to a Delta table, newest first; not those that only rewrite others."""
+    """Return the files that commits added to a Delta table, newest first, without commits that only rewrite files."""
     for _, commit in _by_age((table / DELTA_LOG).glob("*.json")):
         for action in reversed(_last_lines(commit)):
             added = action.get("add")

@@ -107,7 +107,7 @@ class ServerConnection:
         return said
 
     def watch(self, query: str, where: str | None) -> MatchTail:
-        """Subscribe to the matches of a query (`*`: all), in place of what was watched before."""
+        """Subscribe to the matches of a query (`*`: all) instead of the previous one."""
         self.unwatch()
         self.tail = MatchTail(self._client.subscribe(query, where or None))
         return self.tail

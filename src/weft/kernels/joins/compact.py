@@ -17,7 +17,7 @@ Mask = npt.NDArray[np.bool_]
 def sift(entries: Int64s, table: Int64s, oldest: int, marks: bool, live: Mask) -> tuple[int, int]:
     """Remove old and marked entries from a store; return how many entries and keys remain.
 
-    Old entries started before `oldest`; marked ones are removed if `marks`. The rows of the others are marked as live.
+    Old entries started before `oldest`; marked ones are removed if `marks`. The rows of remaining ones become live.
     """
     count = keys = 0
     for place in range(0, len(table), PLACE):

@@ -51,7 +51,7 @@ def _all_are_wanted(node: syntax.Query) -> bool:
 
 
 def _holds_many(window: Window | None, time_unit: str) -> bool:
-    """Return whether the window can hold so many events that reporting every combination is unlikely to be intended."""
+    """Return whether the window can hold enough events that reporting every combination is unlikely to be intended."""
     match window:
         case Window("events", amount):
             return amount > FEW_EVENTS

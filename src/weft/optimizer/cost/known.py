@@ -1,4 +1,4 @@
-"""All that is known of a program's events: what users give, what the program declares, and what follows from both."""
+"""Merge the statistics of a program: those that users give, those it declares, and those that follow from both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost of a rule: what its look-backs look at each time that it is tried, and the order in which that is least."""
+"""The cost of a rule: the events that its look-backs visit, and the cheapest order of look-backs."""
 
 from __future__ import annotations
 

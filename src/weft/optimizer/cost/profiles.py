@@ -1,4 +1,4 @@
-"""Profiles of operators, made of those of their operands: the formulas of the cost model (NEXT 4.2, corrected)."""
+"""Profiles of operators from those of their operands: the formulas of the cost model (NEXT 4.2, corrected)."""
 
 from __future__ import annotations
 

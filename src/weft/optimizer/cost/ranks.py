@@ -1,4 +1,4 @@
-"""In which order conditions are worth testing: those that refuse much and cost little come first."""
+"""The order in which conditions are tested: selective and cheap ones first."""
 
 from __future__ import annotations
 

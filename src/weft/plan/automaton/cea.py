@@ -36,7 +36,7 @@ UNLESS = "\0unless"  # what an event is bound to that spoils a match
 
 @dataclass(frozen=True)
 class Atom:
-    """One event to be read: what it must satisfy, and what it is bound to."""
+    """One event to be read: the condition on it, and the names it is bound to."""
 
     guard: tuple[Predicate, ...]  # all must hold
     own: tuple[str, ...]  # type and stream>type; empty for an event that is read unmarked
@@ -60,7 +60,7 @@ class AutomatonCondition:
 
 @dataclass(frozen=True)
 class Automaton:
-    """Atoms, where a run may start and end, and what may follow each atom."""
+    """Atoms, where a match may start and end, and which atoms may follow each atom."""
 
     atoms: tuple[Atom, ...]
     first: frozenset[int]
@@ -121,7 +121,7 @@ def build_automaton(query: Query) -> Automaton:
 
 
 def existence(query: Query) -> Predicate:
-    """What an event must satisfy to exist for the query at all."""
+    """Return the condition that an event must satisfy to exist for the query at all."""
     if query.universe is None:
         return Always()
     pairs = (_is_event(type_, None if stream == "*" else stream) for stream, type_ in query.universe)
@@ -223,7 +223,7 @@ def _in_session(builder: _Builder, part: _Part, first: Predicate) -> _Part:
 
 
 def _spoil(builder: _Builder, part: _Part, unless: Fits) -> _Part:
-    """The part, also when an event comes after it that spoils it: that one is bound to UNLESS."""
+    """Return the part, also with a later event that excludes it: that one is bound to UNLESS."""
     spoils = fitting(unless)
     waiting = builder.add(Atom((Not(spoils),), ()))
     spoiling = builder.add(Atom((spoils,), (UNLESS,)))
@@ -237,7 +237,7 @@ def _change(builder: _Builder, part: _Part, change: Callable[[Atom], Atom]) -> N
 
 
 def _with_derived(predicate: Predicate, derived: dict[str, Expression]) -> Predicate:
-    """The condition with functions of one event as attributes, whose values are known when the event comes."""
+    """Replace functions of one event in the condition by attributes, which are computed when the event arrives."""
 
     def of_the_event(node: Node) -> Node:
         return Attribute(node.name) if isinstance(node, Attribute) else node

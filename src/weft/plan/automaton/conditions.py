@@ -44,7 +44,7 @@ class CompiledConditions:
     same: Mapping[Slot, Slot]  # slots that others stand for
 
     def slot(self, condition: CompiledCondition, attribute: Attribute) -> int:
-        """The slot with the events that an attribute is of."""
+        """Return the slot with the events of an attribute."""
         slot = condition.number, attribute.variable or ""
         return self.slots.index(self.same.get(slot, slot))
 
@@ -53,7 +53,7 @@ class CompiledConditions:
         return -1 if attribute.name == "*" else self.attributes.index(attribute.name)
 
     def in_order(self, order: Sequence[int]) -> CompiledConditions:
-        """The conditions tested in another order, given by their numbers; slots and attributes stay as they are."""
+        """Return the conditions in another order, given by their numbers; slots and attributes stay."""
         places = {number: place for place, number in enumerate(order)}
         implied = self.conditions[len(order) :]
         return replace(
@@ -91,7 +91,7 @@ class _Compiler:
 
 
 def compile_conditions(automaton: Automaton, labels: Sequence[Label]) -> CompiledConditions:
-    """The tables of a query's conditions."""
+    """Compile a query's conditions to tables."""
     compiler = _Compiler(_same_slots(automaton))
     conditions = automaton.conditions
     compiled = [_compile(compiler, number, condition) for number, condition in enumerate(conditions)]
@@ -108,7 +108,7 @@ def compile_conditions(automaton: Automaton, labels: Sequence[Label]) -> Compile
 
 
 def order_of(written: Sequence[AutomatonCondition], changed: Sequence[AutomatonCondition]) -> list[int]:
-    """In which order conditions are tested that have changed places, by their numbers; equal ones keep their order."""
+    """Return the numbers of conditions in their new order; equal ones keep their order."""
     left = list(enumerate(written))
     order = []
     for condition in changed:
@@ -166,10 +166,10 @@ def _is_last(left: Expression, right: Expression) -> bool:
 
 
 def _implied(condition: CompiledCondition, automaton: Automaton) -> Iterable[CompiledCondition]:
-    """What an equality of two variables says of one of them alone.
+    """Return what an equality of two variables implies for one of them alone.
 
-    If every match binds a, then `a[x] = b[y]` for all pairs asks all events of b to have the same y. This can
-    be tested before any a is known.
+    If every match binds a, then `a[x] = b[y]` for all pairs requires that all events of b have the same y. This can be
+    tested before any a is known.
     """
     if condition.kind != "pair" or condition.operator != "=" or condition.scoped:
         return

@@ -1,7 +1,7 @@
-"""Other forms of running queries: whether measured rates make another one cheaper, and how queries go over to it.
+"""Other forms of running queries: whether measured rates make another one cheaper, and how queries change to it.
 
 Changes of evaluation order (look-backs of rules, conditions over several events, blocks of a sequence that are
-evaluated eagerly) keep the state. Composite queries have other state in another form: they are planned anew together,
+evaluated eagerly) keep the state. Composite queries have other state in another form: they are planned again together,
 since they share operators.
 """
 
@@ -88,11 +88,11 @@ class CostReplanner:
 
     @property
     def program(self) -> Program:
-        """The queries that are judged, as written."""
+        """The judged queries, as written."""
         return Program("", tuple(self.written.values()), time_unit=self._unit)
 
     def watch(self, program: Program, numbers: Sequence[int], others: Iterable[AnyQuery], against: str | None) -> bool:
-        """Judge queries of a program, as written, beside `others`, and return whether any of them can change.
+        """Judge queries of a program, as written, together with `others`; return whether any of them can change.
 
         With a reason `against` it, none of them changes: a cheaper form is only reported.
         """
@@ -108,20 +108,20 @@ class CostReplanner:
         return True
 
     def add_readers(self, types: Collection[str]) -> None:
-        """Others see events of these types from now on: those who define them stay in their place."""
+        """Record that others read events of these types, so that the queries that define them stay unchanged."""
         self._read, self._against = self._read.union(types), None
 
     def drop(self, numbers: Collection[int]) -> None:
-        """Judge these queries no more."""
+        """Stop judging these queries."""
         self.written = {number: query for number, query in self.written.items() if number not in numbers}
         self._inequalities = None
 
     def saved(self) -> Plain:
-        """The statistics by which the running forms were chosen, as plain data."""
+        """Return the statistics by which the running forms were chosen, as plain data."""
         return [known.to_json() for known in self._by]
 
     def resume(self, saved: Plain) -> None:
-        """Go on from what another one has saved."""
+        """Continue from saved state."""
         self._by = Chosen(*map(from_json, saved))
 
     def judge(self, running: Mapping[int, AnyQuery], found: Statistics) -> Replanning | None:
@@ -153,7 +153,7 @@ class CostReplanner:
         return change
 
     def renumber(self, numbers: Mapping[int, int]) -> None:
-        """Queries were exchanged: they run under other numbers."""
+        """Record the new numbers of exchanged queries."""
         self.written = {numbers.get(number, number): query for number, query in self.written.items()}
 
     def _traced(self, known: Statistics) -> Trace:
@@ -170,7 +170,7 @@ class CostReplanner:
 
     @property
     def _staying(self) -> dict[int, str]:
-        """Why queries stay as they are, by number: asked for when another form would be cheaper."""
+        """Return why queries cannot change, by number; computed when another form would be cheaper."""
         if self._against is None:
             reasons = {
                 number: self._reason
@@ -191,7 +191,7 @@ class CostReplanner:
         }
 
     def _turn(self, forms: Mapping[int, AnyQuery], running: Mapping[int, AnyQuery], change: Replanning) -> None:
-        """Let queries go on in other forms, with all that is kept."""
+        """Change queries to other forms that keep their state."""
         for number, form in forms.items():
             now = running[number]
             if isinstance(form, SituationQuery) and isinstance(now, SituationQuery) and not _can_share(now, form):
@@ -258,5 +258,5 @@ def _total(queries: Collection[AnyQuery], costs: Costs) -> float:
 
 
 def _taken(queries: Collection[AnyQuery], costs: Costs) -> float:
-    """What the sequences of queries take here."""
+    """Return the cost of the sequences of queries in this model."""
     return work_of([query.pattern for query in composites_in(queries)], costs)

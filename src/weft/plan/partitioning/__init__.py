@@ -1,1 +1,1 @@
-"""How the work of queries is shared out to lanes: one file for each strategy, `choice.py` decides between them."""
+"""Splitting the work of queries into lanes: one file for each strategy; `choice.py` decides between them."""

@@ -25,10 +25,10 @@ _WAYS: dict[Dealing, str] = {
 
 @dataclass(frozen=True)
 class ByMatch(Split):
-    """An event goes to all lanes; candidates, which are matches but for the conditions, are dealt out in blocks.
+    """An event goes to all lanes; candidates, which are matches without joint conditions, are assigned in blocks.
 
-    As maximal matches have them (DCORE 4.2), they are dealt out by configurations instead: how many events there are
-    of each run of one variable. All candidates of one configuration are one lane's.
+    For maximal matches (DCORE 4.2) they are assigned by configuration instead: the numbers of events in runs of one
+    variable. All candidates of one configuration belong to one lane.
     """
 
     strategy: ClassVar[Strategy] = "match"

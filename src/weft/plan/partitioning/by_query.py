@@ -1,10 +1,10 @@
 """Strategy `query` (NEXT 4.4): families of queries are placed on lanes, and a lane reads the types that it needs.
 
-A lane is a node of NEXT's, and a family goes where it adds least: the rates of types that the lane does not read yet,
-the work of operators that it does not run yet, and what the lane has to do already. So families with operators in
-common come together, and one operator runs in two lanes where together they would be too much for one; rules that
-differ in constants only have their search in common (T-Rex 4 shares out rows of the table of rules). A family that
-is too much for a lane is cut where its queries feed each other: those that feed then run in several lanes.
+A lane corresponds to a node of NEXT, and a family goes where it adds the least load: the rates of types that the lane
+does not read yet, the work of operators that it does not run yet, and the load of the lane. So families with common
+operators are placed together, and one operator runs in two lanes where the work would be too much for one; rules that
+differ only in constants only share their search (T-Rex 4 splits the table of rules by rows). A family that is too much
+for a lane is cut where its queries feed each other: the feeding queries then run in several lanes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ByQuery(Split):
         return [tuple(sorted(lane)) for lane in lanes if lane]
 
     def muted(self, dealt: Sequence[tuple[int, ...]]) -> list[frozenset[int]]:
-        """What a lane before it tells already."""
+        """Return the queries of each lane whose matches an earlier lane emits."""
         return [frozenset(own) & frozenset().union(*dealt[:place]) for place, own in enumerate(dealt)]
 
     def placed(self, lanes: int) -> list[list[QueryPart]]:
@@ -113,7 +113,7 @@ def _related(parts: Sequence[QueryPart]) -> list[list[QueryPart]]:
 
 
 def _cut(parts: list[QueryPart], most: float) -> list[list[QueryPart]]:
-    """Parts that are together, in as many groups of about equal number as none is more than so much work."""
+    """Cut related parts into the least number of groups of about equal size that do not exceed a load."""
     groups = min(len(parts), ceil(total_of(part.work for part in parts) / most))
     return [parts[len(parts) * at // groups : len(parts) * (at + 1) // groups] for at in range(groups)]
 

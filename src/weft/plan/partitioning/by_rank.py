@@ -1,6 +1,6 @@
-"""Strategy `rank` (DCORE): every lane sees all events, keeps all partial matches, and lists its share of the matches.
+"""Strategy `rank` (DCORE): every lane has all events and partial matches, and enumerates its share of the matches.
 
-Lanes need not speak with each other: all know how many matches end at an event, and which of them are whose.
+Lanes do not communicate: all compute how many matches end at an event, and which of them belong to which lane.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weft.plan.properties import Family
 
 @dataclass(frozen=True)
 class ByRank(Split):
-    """An event goes to all lanes; the matches that end at it are dealt out while they are listed."""
+    """An event goes to all lanes; the matches that end at it are assigned to lanes during enumeration."""
 
     strategy: ClassVar[splits.Strategy] = "rank"
     copies: ClassVar[bool] = True

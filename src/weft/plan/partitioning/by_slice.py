@@ -1,7 +1,7 @@
-"""Strategy `slice` (Step 4.4.2): lanes take turns with slices of time, or of positions, and see a little more.
+"""Strategy `slice` (Step 4.4.2): lanes take turns with slices of time, or of positions, with some overlap.
 
-A match belongs to the slice in which it ends. The lane of a slice also sees the events around it that can decide about
-such a match; matches that end there it does not tell, as the lane of their own slice does.
+A match belongs to the slice in which it ends. The lane of a slice also gets the surrounding events that can decide
+about such a match; it does not emit matches that end there, as the lane of their own slice does.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ USUAL = 8  # slices are so many times as long as what is seen around them, when 
 
 @dataclass(frozen=True)
 class BySlice(Split):
-    """Slice k is [origin + k * size, origin + (k + 1) * size) of `unit`; it is the turn of lane k % lanes.
+    """Slice k is [origin + k * size, origin + (k + 1) * size) of `unit`, and belongs to lane k % lanes.
 
-    Its lane sees `back` before the slice and `ahead` after it. A size is a multiple of `step`, as the origin is; a
-    size of 0 is still to be chosen.
+    Its lane gets `back` before the slice and `ahead` after it. A size is a multiple of `step`, as the origin is; size 0
+    is chosen later.
     """
 
     strategy: ClassVar[Strategy] = "slice"

@@ -1,6 +1,6 @@
-"""How candidates are dealt to workers (DCORE 4.2): by turns, to the better of two, to the best of all; configurations.
+"""Assignment of candidates to workers (DCORE 4.2): round robin, the better of two, the best of all; configurations.
 
-All of it is deterministic, so that lanes agree about who has what without a word between them.
+All of it is deterministic, so that lanes compute the same assignment without communication.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Dealer:
         self.loads = [0.0] * self.workers
 
     def deal(self, size: float = 1.0) -> int:
-        """The worker that has the next candidate."""
+        """Return the worker of the next candidate."""
         worker = self._choice()
         self.dealt += 1
         self.loads[worker] += size

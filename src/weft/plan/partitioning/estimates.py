@@ -1,6 +1,6 @@
-"""What each lane has to do under a split, before events come: the cost column by which a strategy is chosen.
+"""Estimated load of each lane under a split, by which a strategy is chosen before events arrive.
 
-Work is per second of event time (`work.py`); `output` is what it takes to list matches, where one event can end many.
+Work is per second of event time (`work.py`); `output` is the cost of enumerating matches, where one event can end many.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Estimate of the speed-up of lanes in threads of this process, from measured rates.
 
 All events are read by one thread, and routing them to lanes has a cost; so lanes pay off where an event is compared
-with many others, or read by many queries. Costs are those of the model, in units of one comparison, which takes about
+with many events, or read by many queries. Costs are those of the model, in units of one comparison, which takes about
 25 ns; the costs of reading, routing and searching were measured for queries of all languages.
 """
 
@@ -37,7 +37,7 @@ def may_gain(queries: Sequence[AnyQuery], lanes: int) -> bool:
 
 
 def _most_looks(query: AnyQuery) -> float:
-    """What an event can cost a query, at most."""
+    """Return an upper bound of the cost of an event for a query."""
     match query:
         case Query(partition=partition):
             return inf if not partition and _is_correlated(query) else 1.0
@@ -73,7 +73,7 @@ def gain_of(queries: Sequence[AnyQuery], fed_by: Sequence[Collection[int]], cost
 
 
 def _busiest(best: Sequence[tuple[Family, Split]], costs: Costs, lanes: int) -> float:
-    """What the busiest lane does, besides reading."""
+    """Return the load of the busiest lane, besides reading."""
     busiest, placed = 0.0, None
     for family, split in best:
         compared = sum(_compared(query, costs) for query in family.queries)

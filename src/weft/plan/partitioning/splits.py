@@ -41,7 +41,7 @@ def capacities_of(strategy: str | None) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Split(Node):
-    """How the work of some queries is shared out. `reason` is for people."""
+    """How the work of some queries is split. `reason` explains it to users."""
 
     strategy: ClassVar[Strategy]
     copies: ClassVar[bool] = False  # whether several lanes may see one event
@@ -70,7 +70,7 @@ class Split(Node):
 
 @dataclass(frozen=True)
 class Refused:
-    """Why a strategy is none for some queries: the operator and the condition that stand against it."""
+    """Why a strategy does not apply to queries: the operator and the condition that prevent it."""
 
     reason: str
 

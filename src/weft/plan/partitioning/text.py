@@ -1,4 +1,4 @@
-"""How the work is shared out, for people: strategies, what lanes have to do, and what else was possible."""
+"""Descriptions of how work is split: strategies, loads of lanes, and alternatives."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What queries cost, as far as it is known before events come: work per second of each operator, and what is read.
+"""Estimated cost of queries before events arrive: work per second of each operator, and the types that are read.
 
-Composite patterns have the model of `optimizer/cost`; of other queries an event costs one, and one more for each thing
-it is compared with: none where it is only put to those of its key. Rules that differ in constants only are looked for
-together. Numbers are for comparing, never for predicting
-seconds.
+Composite patterns use the model of `optimizer/cost`; in other queries an event costs one, plus one for each comparison,
+and nothing for adding it to its key. Rules that differ only in constants are searched together. Numbers are for
+comparisons only; they do not predict seconds.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ class PartWork:
 
     @property
     def total(self) -> float:
-        """All of it: each event is looked at once, besides."""
+        """Return the whole cost, including one for each event."""
         return sum(self.operators.values()) + sum(self.sources.values())
 
     def add(self, other: PartWork) -> None:
-        """Do something more in the same place: an operator, and a type that is read, counts once."""
+        """Add other work in the same place: a common operator or type counts once."""
         self.operators.update(other.operators)
         self.sources.update(other.sources)
 
     def beyond(self, there: PartWork) -> float:
-        """What it adds where something is done already."""
+        """Return the work that it adds to existing work."""
         pairs = (self.operators, there.operators), (self.sources, there.sources)
         return sum(cost for own, known in pairs for name, cost in own.items() if name not in known)
 

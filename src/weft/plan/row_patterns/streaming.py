@@ -31,7 +31,7 @@ def stream_refusals(query: RowPattern, event_time: str | None) -> Iterator[str]:
 
 
 def stream_warnings(query: RowPattern) -> Iterator[str]:
-    """What is probably not meant: state that grows without end, one lane, rows that are waited for."""
+    """Return warnings about state that grows without bound, single lanes, and waiting for rows."""
     if not query.partition:
         yield "MATCH_RECOGNIZE without PARTITION BY: all rows of the stream are matched in one task"
     if query.within is None:

@@ -1,4 +1,4 @@
-"""From a placement to lanes: what runs in one node at one stage, and the channels between such fragments."""
+"""Convert a placement to lanes: a fragment for each node and stage, and channels between fragments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ONE_NODE = One("in one lane of its node")
 
 
 class Spot(NamedTuple):
-    """Where operators run together: in a node at a stage. A divided pattern, by its number, has a spot of its own."""
+    """A node at a stage, where operators run together. A divided pattern, by number, has a separate spot."""
 
     stage: int
     node: int
@@ -37,7 +37,7 @@ class Spot(NamedTuple):
 
 @dataclass
 class Fragment:
-    """What runs in one spot: queries by number, of which some are only parts whose occurrences are sent."""
+    """The queries in one spot, by number; some of them are only parts whose occurrences are sent."""
 
     split: Split
     nodes: tuple[int, ...]
@@ -57,7 +57,7 @@ class StagedQueries(NamedTuple):
 def staged(
     queries: Sequence[AnyQuery], fed_by: Sequence[Sequence[int]], costs: Costs, nodes: Sequence[float]
 ) -> StagedQueries:
-    """Place queries on nodes of some capacities, and make lanes of them."""
+    """Place queries on nodes of some capacities, and create their lanes."""
     placed = place_queries(families_of(queries, fed_by), costs, nodes)
     fragments = sorted(Cutting(queries, placed).fragments.items(), key=lambda item: item[0])
     lanes = [_group(fragment, spot) for spot, fragment in fragments]
@@ -119,7 +119,7 @@ class Cutting:
             self._connect(number, source, text)
 
     def _spot(self, number: int) -> Spot:
-        """Where an operator runs."""
+        """Return where an operator runs."""
         divided = number in self._placement.divided
         return Spot(self._placed.stages[number], self._placement.node_of[number], number if divided else -1)
 
@@ -160,7 +160,7 @@ class Cutting:
             self._at(self._spot(reader)).received[text] = number
 
     def _below(self, number: int) -> set[int]:
-        """An operator and all that it is made of."""
+        """Return an operator and all operators below it."""
         return {number}.union(*map(self._below, self._placement.inputs[number]))
 
 

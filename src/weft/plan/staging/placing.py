@@ -1,7 +1,7 @@
-"""Where operators run: queries and a number of nodes in, a placement and the stage of every operator out.
+"""Placement and stages of operators, given queries and a number of nodes.
 
-Operators of queries that neither feed nor read others are placed one by one, equal ones once. A pattern with more work
-than a node's fair part of all is divided into shares, if there is a split that makes it less. Everything else is placed
+Operators of queries that neither feed nor read other queries are placed one by one, equal ones once. A pattern with
+more work than a node's fair part is divided into shares, if there is a split that reduces it. Everything else is placed
 query by query, or family by family.
 """
 
@@ -54,8 +54,8 @@ class PlacedQueries:
 def place_queries(families: Sequence[Family], costs: Costs, capacities: Sequence[float]) -> PlacedQueries:
     """Place families of queries on nodes of some capacities.
 
-    What is divided has a share for each node, or leaves one or two nodes to the others; of unequal nodes a large one
-    may have several shares. That with which the busiest node is least busy is taken.
+    A divided pattern has a share for each node, or leaves one or two nodes free; of unequal nodes a large one may have
+    several shares. The variant with the least load of the busiest node is chosen.
     """
     nodes = len(capacities)
     most = min(MANY * nodes, round(sum(capacities) / min(capacities)))
@@ -65,7 +65,7 @@ def place_queries(families: Sequence[Family], costs: Costs, capacities: Sequence
 
 
 def _placed(families: Sequence[Family], costs: Costs, capacities: Sequence[float], shares: int) -> PlacedQueries:
-    """Place families of queries on nodes, with so many shares of what is divided."""
+    """Place families of queries on nodes, with `shares` shares of divided patterns."""
     works = [work_of(family, costs) for family in families]
     fair = total_of(works) * max(capacities) / sum(capacities)
     placement = Placement(
@@ -102,7 +102,7 @@ def _has_operands(pattern: Composite) -> bool:
 
 
 def _pattern_of(family: Family) -> Composite | None:
-    """The pattern whose operators are placed one by one, or None for what runs whole."""
+    """Return the pattern whose operators are placed one by one, or None for families that run as a whole."""
     match family.queries:
         case (CompositeQuery(pattern=pattern),) if not isinstance(pattern, CompositeEvent):
             return pattern
@@ -131,7 +131,7 @@ def _divided(family: Family, costs: Costs, shares: int, fair: float) -> Divided 
 
 
 def _splits(family: Family, costs: Costs) -> list[Split | Refused]:
-    """The splits by which each share finds occurrences of its own."""
+    """Return the splits by which each share finds separate occurrences."""
     found = [by_key(family), by_slice(family), replicated(family, costs.rate)]
     return [split for split in found if not (isinstance(split, Replicated) and split.by_start)]
 

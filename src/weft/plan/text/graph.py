@@ -1,4 +1,4 @@
-"""The graph of composite queries for people: as text, and as a drawing (DOT)."""
+"""Descriptions of the graph of composite queries: as text, and as a drawing (DOT)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in which node at which stage: the lanes of a placed plan, as JSON values and as lines for people."""
+"""Descriptions of placed plans: the lanes of each node and stage, as JSON values and as lines."""
 
 from __future__ import annotations
 

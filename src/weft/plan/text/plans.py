@@ -1,4 +1,4 @@
-"""Plans for people: as text, as a drawing (DOT), and down to the tables the kernels are driven by."""
+"""Descriptions of plans: as text, as a drawing (DOT), and as the tables of the kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of a plan for people: which differ in constants only, and which feed each other."""
+"""Descriptions of the rules of a plan: which differ only in constants, and which feed each other."""
 
 from __future__ import annotations
 

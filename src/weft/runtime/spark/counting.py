@@ -1,8 +1,8 @@
-"""Count matches without building them, and collect them without making rows: `count()` and `toArrow()` of what
-`weft.match` returned.
+"""Count matches without building them, and collect them without building rows.
 
-Spark cannot tell a Python task which of its columns nobody reads. A number of matches needs neither their ids nor the
-events they show, so these are not read, not sent and not built.
+These are `count()` and `toArrow()` of the result of `weft.match`. Spark does not report to a Python task which of its
+columns are unused. A number of matches needs neither their ids nor the events they include, so these are not read, not
+sent and not built.
 """
 
 from __future__ import annotations

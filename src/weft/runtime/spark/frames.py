@@ -179,7 +179,7 @@ def _match_batch(asked: _Asked) -> DataFrame:
 
 
 def _refuse_for_streams(checkpoint: object, adapts: object, delay: object) -> None:
-    """Refuse what a whole input has no use for."""
+    """Reject options that a finite input does not support."""
     if checkpoint is not None:
         raise UsageError("`checkpoint` is for streams: a whole input has none")
     if adapts is not None:

@@ -1,5 +1,7 @@
-"""What the data shows that a user should know when little is found: types that never come, streams that nobody reads,
-times that look like another unit."""
+"""Warnings about the data when few matches are found.
+
+They concern types that never occur, streams that no query reads, and times in another unit.
+"""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def lane_row(lane: LaneInfo) -> dict[str, Any]:
 
 
 def pressure_text(found: RunDetail) -> str:
-    """Whether a run keeps up with its input, and what waits."""
+    """Describe whether a run keeps up with its input, and its backlog."""
     held, is_here = found.info.summary.held, found.info.where == "here"
     parts = [f"{found.replayed[0]:,} of {plural(found.replayed[1], 'event')} replayed"] if found.replayed else []
     if found.info.state == "running":

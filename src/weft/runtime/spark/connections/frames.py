@@ -1,4 +1,4 @@
-"""A DataFrame of Kafka's records as events: payloads are JSON, and each partition has a time of its own."""
+"""A DataFrame of Kafka's records as events: payloads are JSON, and each partition advances time separately."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _lines(path: str) -> list[str]:
 def kafka_stream(
     session: SparkSession, address: KafkaAddress, given: Mapping[str, str], at_once: int | None = RECORDS_PER_TRIGGER
 ) -> DataFrame:
-    """The records of a topic as Spark streams them; `at_once`: so many in a trigger, unless it is given."""
+    """Return the records of a topic as a Spark stream; `at_once` is the default number of records in a trigger."""
     options = {**_starting(address), **given}
     if at_once is not None:
         options.setdefault("maxOffsetsPerTrigger", str(at_once))

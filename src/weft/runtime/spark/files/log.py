@@ -69,14 +69,14 @@ class Found(NamedTuple):
 
 
 def change_of(grown: tuple[int, int]) -> str:
-    """What happened to a file that had and has so many bytes, and what becomes of it."""
+    """Return how a file changed, given its old and new number of bytes, and how the change is handled."""
     then, now = grown
     how = f"had {then:,} bytes when it was found and has {now:,} now" if then != now else "was written again"
     return f"{how}: what was added or changed since it was read takes no part"
 
 
 class Changes:
-    """Files that changed after they were found, as the log tells of them from now on."""
+    """Files that changed after they were found, as recorded in the log from now on."""
 
     def __init__(self, log: Path) -> None:
         self._log = log

@@ -32,7 +32,7 @@ class FilePart(NamedTuple):
     total: int = -1
 
     def overlaps(self, first: int, count: int) -> bool:
-        """Whether some of so many rows are part of it."""
+        """Whether any row of a range of rows is part of it."""
         return first + count > self.first and (self.last < 0 or first < self.last)
 
     def of(self, chunks: Iterable[Chunk], first: int = 0) -> Iterator[Chunk]:

@@ -40,7 +40,7 @@ _FLOATS = {"float": pa.float32(), "double": pa.float64()}
 
 
 class UnknownScanError(Exception):
-    """A plan that a plain reader of files does not know how to do; the message says what is in the way."""
+    """Raised for a plan that a plain reader of files cannot execute; the message names the obstacle."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
 
 @dataclass
 class Bundle(InputPartition):  # type: ignore[misc] # pyspark is not checked
-    """What one task reads, one after the other."""
+    """The parts that one task reads, in sequence."""
 
     parts: list[Part]
     rate: float | None = None  # events in a second: its share of what all tasks may read
@@ -100,7 +100,7 @@ class WeftFiles(DataSource):  # type: ignore[misc] # pyspark is not checked
         return RUN_DDL
 
     def streamReader(self, schema: Any) -> FolderReader:
-        """The reader of a stream, in a process of its own that Spark starts."""
+        """Return the reader of a stream, which Spark runs in a separate process."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started the stream
         return FolderReader(cloudpickle.loads(base64.b64decode(self.options["stream"])))
 
@@ -244,7 +244,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
 
 def _before_second(files: Sequence[Found], rates: Sequence[float | None]) -> int:
-    """How many files there are before the second one of a source that is read at a rate of its own."""
+    """Return how many files precede the second file of any source that has a separate rate."""
     seen: set[int] = set()
     for count, file in enumerate(files):
         if rates and rates[file.source] is not None:

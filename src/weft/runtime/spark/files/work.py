@@ -68,14 +68,14 @@ class FileWork:
             yield self._without_events(Place(source, number, at), rejects)
 
     def _gone(self, path: str, source: int, number: int) -> pa.RecordBatch:
-        """The rows that tell of a file that was found and is not there any more."""
+        """Return rows that report a file that was found and is missing now."""
         if not Path(path).parent.is_dir():  # a disk that is not mounted, most likely: nothing is to be lost for that
             raise InputError(f"the folder of {path} is gone: the run resumes when it is available again")
         reason = f"{GONE}the file was found and is not there any more: a file must stay until its events are matched"
         return self._without_events(Place(source, number, 0), pack_rejects([Rejected(0, reason, None, path, 0)]))
 
     def changed(self, path: str, source: int, number: int, grown: tuple[int, int]) -> pa.RecordBatch:
-        """The rows that tell of a file that was changed after it was found."""
+        """Return rows that report a file that was changed after it was found."""
         reason = (
             f"{CHANGED}the file {change_of(grown)}; write files elsewhere, and move them here when they are complete, "
             "or let them settle (--settle SECONDS)"

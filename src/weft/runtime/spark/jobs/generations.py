@@ -55,7 +55,7 @@ class Generation:
 
     @property
     def told(self) -> list[int]:
-        """The numbers of the queries that are told here."""
+        """The numbers of the queries that are emitted here."""
         return [number for number in self.numbers if number not in self.silent and number not in self.gone]
 
     @property
@@ -71,7 +71,7 @@ class Generation:
 
     @property
     def silent_names(self) -> frozenset[str]:
-        """The names of those that are told elsewhere."""
+        """The names of the queries that are emitted elsewhere."""
         pairs = zip(self.numbers, self.written, strict=True)
         return frozenset(query.name for number, query in pairs if number in self.silent)
 
@@ -193,7 +193,7 @@ def succeeded(
 
 
 def _left(kept: Sequence[Generation]) -> tuple[Generation, ...]:
-    """The generations that have something to tell; the last one knows the lanes of the others."""
+    """Return the generations that still emit something; the last one has the lanes of all."""
     left = [generation for generation in kept if generation.told]
     used = frozenset[int]().union(*(generation.lane_ids for generation in kept if not generation.told))
     left[-1] = replace(left[-1], used=left[-1].used | used)
@@ -259,7 +259,7 @@ def _begun(
 
 
 def _with_feeders(places: Collection[int], queries: Sequence[AnyQuery]) -> set[int]:
-    """Queries and all that they read, directly or not."""
+    """Return queries and everything they read, directly or not."""
     needed, fed_by = set(places), feeders(queries)
     waiting = list(needed)
     while waiting:

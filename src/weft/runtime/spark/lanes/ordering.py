@@ -56,7 +56,7 @@ def _ordered(rows: Iterable[RunRow], place: Place, job: Job) -> Iterator[pa.Reco
 
 
 def _row(at: int, place: Place, share: EventBatch) -> Row:
-    """What a lane is told of a share of a range."""
+    """Build the row that a lane receives of a share of a range."""
     own = replace(share, positions=np.arange(len(share)))
     run = SortedRun((place.source, 0, place.part, place.chunk), share.ends, share.starts, own)
     return lane_row(at, place, run, pack_told(0, 0, share.positions))

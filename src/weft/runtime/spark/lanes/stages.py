@@ -76,7 +76,7 @@ def _told(rows: Iterable[pa.RecordBatch], job: Job, stage: int) -> Iterator[pa.R
 def _matched(
     place: int, received: Sequence[OccurrenceBatch], job: Job, counting: bool, readers: Readers
 ) -> Iterator[pa.RecordBatch]:
-    """What a lane makes of all that it is sent."""
+    """Return the output of a lane for all its input."""
     matcher = StageMatcher(job.plan, job.lanes[place])
     matcher.identify_by(job.reading.key)
     results = Results(matcher, job.query_names, job.shape)

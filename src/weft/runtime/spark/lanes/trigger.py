@@ -35,7 +35,7 @@ class TriggerWork:
 
     @property
     def trigger(self) -> int:
-        """The number of the trigger at work."""
+        """The number of the current trigger."""
         return int(self._property(_BATCH))
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -71,6 +71,6 @@ class TriggerWork:
 
 
 def _task() -> int:
-    """The partition at work."""
+    """Return the number of the current partition."""
     context = TaskContext.get()
     return 0 if context is None else int(context.partitionId())

@@ -98,7 +98,7 @@ class WholeLane:
 
 
 def lanes_in(batches: Iterator[pa.RecordBatch], job: Job) -> Iterator[WholeLane]:
-    """The lanes that a task was given, one after the other; small lanes of keys run as if they were one lane."""
+    """Yield the lanes that a task was given, in sequence; small lanes of keys run as if they were one lane."""
     rows = chain.from_iterable(map(run_rows_of, batches))
     joined: list[RunRow] = []
     join = _may_join(job)

@@ -156,7 +156,7 @@ class Packer:
         return lane_rows(rows)
 
     def _rows_of(self, at: int, run: SortedRun) -> Iterator[Row]:
-        """What a lane (or range) is told of a run; in a job that only counts, in rows of bounded size."""
+        """Build the rows of a sorted run for a lane (or range); in a job that only counts, rows of bounded size."""
         waiting, number = [run], 0
         while waiting:
             piece = waiting.pop()
@@ -175,7 +175,7 @@ class Packer:
 
 
 def enough_for(rows: int) -> int:
-    """How many events are worth so many rows."""
+    """Return how many events make `rows` rows large enough to send."""
     return min(MOST_PENDING, WORTH_A_ROW * rows)
 
 

@@ -150,7 +150,7 @@ def slice_run(run: SortedRun, begin: int, stop: int) -> SortedRun:
 
 
 def join_runs(runs: Sequence[SortedRun]) -> SortedRun:
-    """One run of several, which arrived one after the other."""
+    """Join several sorted runs, which arrived in this order."""
     if len(runs) == 1:
         return runs[0]
     places, (ends, starts, ranks) = merged(runs)
