@@ -26,7 +26,7 @@ class ServiceError(WeftError):
 
 
 class Remote(NamedTuple):
-    """What was deployed: the names of queries, and warnings about the text."""
+    """The result of a deployment: the names of queries, and warnings about the text."""
 
     names: tuple[str, ...]
     warnings: tuple[dict[str, Any], ...] = ()
@@ -34,7 +34,7 @@ class Remote(NamedTuple):
 
 @dataclass
 class Published:
-    """What became of the events that a client published."""
+    """The result of publishing events."""
 
     accepted: int = 0
     rejected: int = 0
@@ -71,7 +71,7 @@ def checked(status: int, text: str) -> Any:
 
 
 def remote_of(answer: dict[str, Any]) -> Remote:
-    """What was deployed, as a value."""
+    """Convert the answer to a deployment."""
     return Remote(tuple(answer["names"]), tuple(answer["warnings"]))
 
 
@@ -127,7 +127,7 @@ class Cursor:
     missed: int = 0
 
     def take(self, message: Message) -> Match | None:
-        """Note a message; the match that it is, if it is one."""
+        """Record a message, and return its match, if it has one."""
         if message.kind == "gap":
             gap = json.loads(message.data)
             self.missed += gap["gap"] or 0

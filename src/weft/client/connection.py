@@ -297,7 +297,7 @@ class RemoteSubscription:
 
 
 class Pauses:
-    """Pauses between tries, longer and longer, until patience is at its end."""
+    """Increasing pauses between attempts, until the time limit."""
 
     def __init__(self, patience: float) -> None:
         self._until = time.monotonic() + patience
@@ -309,7 +309,7 @@ class Pauses:
         return time.monotonic() < self._until
 
     def next(self, asked: str | None) -> float:
-        """How long to wait now; a server that asks for a time is waited for as long."""
+        """Return how long to wait now, at least as long as the server asks for."""
         pause, self._pause = self._pause, min(LONGEST_PAUSE, 2 * self._pause)
         return float(asked) if asked and asked.isdigit() else pause
 

@@ -23,7 +23,7 @@ TABLE_BYTES = 8 << 20  # bytes of tables that are sent at once
 
 
 class Body(NamedTuple):
-    """Events as bytes, their kind, and how many they are; of tables the bytes are made when they are sent."""
+    """Events as bytes, their content type, and their number; tables are encoded when they are sent."""
 
     content: bytes
     kind: str
@@ -32,12 +32,12 @@ class Body(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many bytes it has, about."""
+        """The approximate number of bytes."""
         return len(self.content) if self.table is None else int(self.table.nbytes)
 
 
 def as_stream(tables: Sequence[pa.Table]) -> Body:
-    """Tables with one schema as an Arrow stream."""
+    """Encode tables with one schema as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, tables[0].schema) as writer:
         for table in tables:
@@ -46,7 +46,7 @@ def as_stream(tables: Sequence[pa.Table]) -> Body:
 
 
 def encoded(events: Any) -> Iterator[Body]:
-    """Events (one, several, tables, frames) as bodies, in their order."""
+    """Encode events (one, several, tables, frames) as bodies, in their order."""
     if isinstance(events, Mapping):
         yield lines_of([events])
     elif isinstance(events, JsonText):
@@ -81,7 +81,7 @@ def _items(events: Iterable[Any]) -> Iterator[Body]:
 
 
 def lines_of(events: Sequence[Mapping[str, Any]]) -> Body:
-    """Dicts as JSON lines; times as texts that weft reads."""
+    """Encode dicts as JSON lines, with times as texts that weft reads."""
     try:
         lines = [json.dumps(event, default=_plain, ensure_ascii=False) for event in events]
         return Body("\n".join([*lines, ""]).encode(), NDJSON, len(lines))

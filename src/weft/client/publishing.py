@@ -19,7 +19,7 @@ AT_ONCE = 2  # batches that are on their way: one that the server works on, and 
 
 
 class Outbox:
-    """Bodies that wait, and which of them go together. Numbers of batches begin with 1."""
+    """Queued bodies, grouped into batches. Numbers of batches begin with 1."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -30,7 +30,7 @@ class Outbox:
         return len(self._bodies)
 
     def add(self, body: Body) -> None:
-        """Let one more wait."""
+        """Append a body."""
         self._bodies.append(body)
         self.bytes += body.size
 
@@ -64,7 +64,7 @@ def _go_together(first: Body, other: Body) -> bool:
 
 
 class Batch(NamedTuple):
-    """What is sent at once, with its number; `before` is the number of the batch before."""
+    """A numbered batch of bodies; `before` is the number of the batch before."""
 
     body: Body
     number: int

@@ -24,25 +24,22 @@ from weft.runtime.writing.match_rows import rows_to_matches, to_record_batches
 
 @runtime_checkable
 class Queue(Protocol):
-    """What matches can be put into without waiting, as `queue.Queue` and `asyncio.Queue` are."""
+    """Protocol of a queue that accepts matches without waiting, as `queue.Queue` and `asyncio.Queue` do."""
 
     def put_nowait(self, item: Any, /) -> object:
-        """Put it in, or raise an error."""
+        """Append an item, or raise an error."""
 
 
 @runtime_checkable
 class ColumnReceiver(Protocol):
-    """What takes matches as columns, of which it makes rows when somebody wants them."""
+    """Protocol of receivers that take matches as columns, and build rows only if they are needed."""
 
     def receive_columns(self, found: Sequence[MatchBatch], query_order: Sequence[str], /) -> object:
-        """Take some."""
+        """Receive matches."""
 
 
 class Matches:
-    """Matches in match order; they are made into objects, or into tables, when asked for.
-
-    Very many are in a file, which goes with this, and come from there piece by piece.
-    """
+    """Matches in match order; converted to objects, or to tables, on access."""
 
     def __init__(self, found: Pieces, names: Sequence[str]) -> None:
         self._found = found

@@ -84,7 +84,7 @@ class LiveProgram(LiveState):
         return self._push(events)
 
     def _work_off(self, pieces: list[Piece], share: float) -> None:
-        """Take events from the queue, of which a share is too much."""
+        """Process events of the queue, of which a share is shed."""
         if self._guard.shedder is not None and self._options.limits.shed is SHEDS:
             self._guard.shedder.share, self._guard.shedder.looks = share, share > 0
         events, numbers, count = joined(pieces)
@@ -132,7 +132,7 @@ class LiveProgram(LiveState):
             self._match(batch, found)
 
     def _match(self, batch: EventBatch, found: Pieces) -> None:
-        """Keep the matches of a batch within the limits; beyond them, where a limit ends it, the program has ended."""
+        """Yield the matches of a batch within the limits; if a limit stops the program, it ends."""
         if self._event_types:
             for own in self._primitive.matches(batch, self._event_types, self._options.columns.type):
                 self._subscriptions.deliver_events(own)
@@ -154,7 +154,7 @@ class LiveProgram(LiveState):
             raise
 
     def _waited(self, before: EventBatch, found: Callable[[], Iterable[MatchBatch]]) -> Matches:
-        """Deliver matches that time, or the end, made certain, within the limits; those of events `before` first."""
+        """Deliver matches that time, or the end, made final, within the limits; those of events `before` first."""
         pieces = self._pieces()
         self._admit(before, pieces)
         self._guard.begin(self._deployments)
@@ -260,7 +260,7 @@ class LiveProgram(LiveState):
     # -- queries --------------------------------------------------------------------------------
 
     def _changing(self) -> AbstractContextManager[None]:
-        """New queries begin where the queue left nothing out for the old ones."""
+        """Process the queue before queries change, so that drops affect only the old ones."""
         return nullcontext() if self._queue is None or not self._queue.drops else self._queue.emptied()
 
     def deploy(
@@ -365,6 +365,6 @@ class LiveProgram(LiveState):
 
 
 def _renumbered(batch: EventBatch, source: EventSource, first: int, numbers: Int64s) -> EventBatch:
-    """Events as they are numbered in the stream; those that could not be read have no number, as ever."""
+    """Return events with their numbers in the stream; unreadable ones have none."""
     left = np.delete(numbers, [rejected.row for rejected in source.rejected])
     return replace(batch, positions=first + left[batch.positions - first])

@@ -80,7 +80,7 @@ class EventQueue:
                 self._add(rows)
 
     def _hold(self, count: int, until: Callable[[], bool]) -> None:
-        """Wait for room, and count the events that had to."""
+        """Wait for space, and count the events that had to wait."""
         if not until():
             self.held += count
         self._wait(until)
@@ -120,7 +120,7 @@ class EventQueue:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Work off what is there, and take nothing more."""
+        """Process the queued events, and accept no more."""
         self.join()
         with self._changed:
             self._ended = True
@@ -130,12 +130,12 @@ class EventQueue:
 
     @property
     def waiting(self) -> int:
-        """How many events wait, or are worked on."""
+        """The number of events that are queued or being processed."""
         return self._waiting.count + self._worked_on
 
     @property
     def left_out(self) -> int:
-        """How many events were left out unread."""
+        """The number of events that were dropped unread."""
         return self._waiting.left_out
 
     @property

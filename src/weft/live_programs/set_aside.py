@@ -14,10 +14,7 @@ from weft.runtime.reading.order import stream_order
 
 
 class SetAside:
-    """How far a stream has come, and its events that are further ahead than `max_jump` seconds (None: none are).
-
-    `before`: how many events came more than a jump before the first few, or None once these are believed.
-    """
+    """The front of a stream, and its events that are more than `max_jump` seconds ahead (None: no limit)."""
 
     def __init__(self, max_jump: float | None) -> None:
         self.max_jump = max_jump
@@ -29,10 +26,7 @@ class SetAside:
         return 0 if self.held is None else len(self.held)
 
     def take(self, batch: EventBatch, time_unit: str) -> EventBatch:
-        """Those of a batch in stream order, and of the events set aside, that are to be matched now, in stream order.
-
-        Their positions ascend by order of time if none was set aside, and else are to be given anew.
-        """
+        """Return the events of a batch, and of those set aside, that are to be matched now, in stream order."""
         jump = jump_ticks(self.max_jump, time_unit)
         time = self.front.take(batch.ends, jump)
         if self.held is None and time is not None and int(batch.ends[-1]) <= time:
@@ -50,17 +44,17 @@ class SetAside:
         return self.before >= CONFIRM
 
     def begin_anew(self) -> None:
-        """Let the next event tell the time; what is set aside stays so."""
+        """Let the next event set the front; events set aside stay so."""
         self.front, self.before = Front(agree=1), 0
 
     def passed(self, time: int) -> EventBatch:
-        """Those that end by a time which has come."""
+        """Return the events set aside that end by a time that has passed."""
         self.front.pass_time(time)
         self.before = None
         return self._parted(blocks.empty(), self.front.time)
 
     def rest(self) -> EventBatch:
-        """All that is set aside: the stream has ended."""
+        """Return all events set aside: the stream has ended."""
         held, self.held = self.held, None
         return blocks.empty() if held is None else held
 

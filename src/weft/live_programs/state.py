@@ -38,7 +38,7 @@ SAVED = 1  # the layout of saved programs: another number for another one
 
 
 class LiveState:
-    """Queries that run, the state that they have, and how far the stream has come."""
+    """The running queries with their state, and the progress of the stream."""
 
     def __init__(self, options: Options = USUAL, rejects: list[Rejected] | None = None) -> None:
         self._options, self._rejects, self._guard = options, rejects, Guard(())
@@ -64,7 +64,7 @@ class LiveState:
             self._aside.max_jump = seconds
 
     def join(self) -> None:
-        """Wait until all events that were pushed are taken."""
+        """Wait until all pushed events are processed."""
 
     def _changing(self) -> AbstractContextManager[None]:
         """What new queries wait for."""
@@ -86,7 +86,7 @@ class LiveState:
         return deployments
 
     def _begin_anew(self) -> None:
-        """Let all queries begin with the next event, whatever time it has."""
+        """Restart all queries at the next event, whatever its time."""
         self._deployments, self._pages, self._since = self._no_deployments(), {}, None
         self._deployments.deploy(self.program)
         self._aside.begin_anew()
@@ -163,7 +163,7 @@ class LiveState:
             write_saved(path, about, self._snapshot() | held, compressed=compressed)
 
     def _snapshot(self) -> dict[str, bytes]:
-        """All pages of the state."""
+        """Return all pages of the state."""
         pages = pages_under("matcher/", self._deployments.snapshot())
         self._pages.update({name: page for name, page in pages.items() if page is not None})
         for name in [name for name, page in pages.items() if page is None]:
@@ -219,7 +219,7 @@ class LiveState:
         return running
 
     def _load_aside(self, about: Mapping[str, Any], held: bytes | None) -> None:
-        """Go on with the events that are set aside."""
+        """Restore the events that were set aside."""
         self._aside.max_jump = about["max_jump"]
         self._aside.front = replace(Front.from_plain(about["front"]), agree=1)
         self._aside.held = None if held is None else blocks.unpack(held)

@@ -17,14 +17,14 @@ HOUR = 3600.0
 
 @dataclass
 class QueryActivity:
-    """Matches of a query; when the last came, and the longest time that none came before (seconds)."""
+    """Matches of a query; the time of the last, and the longest pause between two (seconds)."""
 
     matches: int = 0
     last: float | None = None
     longest: float = 0.0
 
     def silent_for(self, now: float) -> float | None:
-        """How long nothing has been found, if that is longer than ever before."""
+        """Return how long nothing has been found, if that is longer than ever before."""
         if self.last is None or self.matches < 2:
             return None
         silence = now - self.last
@@ -33,7 +33,7 @@ class QueryActivity:
 
 @dataclass
 class Activity:
-    """Of one run. Triggers may be told and questions asked by different threads."""
+    """Activity of one run. Triggers may be added and read by different threads."""
 
     started: float = field(default_factory=time.time)
     clock: Callable[[], float] = time.time
@@ -51,7 +51,7 @@ class Activity:
         self._lock = threading.Lock()
 
     def add(self, trigger: Trigger) -> None:
-        """One more trigger."""
+        """Add a trigger."""
         with self._lock:
             found = sum(trigger.matches.values())
             self.totals.update(
@@ -79,7 +79,7 @@ class Activity:
             query.last = at
 
     def summary(self) -> dict[str, object]:
-        """Everything but the history, as plain data."""
+        """Return everything but the history, as plain data."""
         with self._lock:
             now = self.clock()
             last = self.history[-1] if self.history else None
@@ -103,7 +103,7 @@ class Activity:
             }
 
     def _operators(self, last: Trigger | None) -> list[dict[str, object]]:
-        """What operators did, and how much waits there now."""
+        """Return the totals of operators, and their pending state."""
         lanes = () if last is None else last.lanes
         waiting: Counter[str] = Counter()
         for operator in (operator for lane in lanes for operator in lane.operators):

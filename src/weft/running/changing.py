@@ -16,7 +16,7 @@ CHANGE_TIMEOUT_S = 45.0  # seconds: the trigger in progress ends first
 
 @dataclass(frozen=True)
 class ProgramChange:
-    """What became of another program: when it was seen (seconds since 1970), what queries keep, or why not."""
+    """The result of changing the program of a run: when (seconds since 1970), what queries keep, or the error."""
 
     at: float
     told: str
@@ -81,7 +81,7 @@ def _places(entry: Entry, file: str) -> tuple[Path, Path]:
 
 
 def _put(old: Path, new: Path, text: str) -> None:
-    """Write a file as a whole. One that it takes the place of goes first, so that both never run."""
+    """Replace a file atomically. A file that it replaces is removed first, so that both never run."""
     unfinished = new.with_name(f".{new.name}.unfinished")
     try:
         unfinished.write_text(text, encoding="utf-8")

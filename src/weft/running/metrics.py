@@ -45,7 +45,7 @@ class Metrics:
         self._runs = runs
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics of all runs; the label `run` is a run's name."""
+        """Return all metrics of all runs; the label `run` is a run's name."""
         summaries: dict[str, Any] = {name: activity.summary() for name, activity in self._runs.items()}
         for key, text in COUNTERS.items():
             family = CounterMetricFamily(f"weft_{key}", text, labels=["run"])
@@ -86,7 +86,7 @@ class Metrics:
 
 
 def _left_out(summaries: Mapping[str, Any]) -> Metric:
-    """What was left out within limits, by query."""
+    """Return the losses within limits, by query."""
     labels = ["run", "way", "query", "step"]
     family = CounterMetricFamily("weft_left_out", "What was shed, sampled or dropped of a query", labels=labels)
     for name, summary in summaries.items():
@@ -96,7 +96,7 @@ def _left_out(summaries: Mapping[str, Any]) -> Metric:
 
 
 def _by_operator(summaries: Mapping[str, Any]) -> Iterator[Metric]:
-    """What operators received and emitted, and the events that lanes have taken."""
+    """Return what operators received and emitted, and the events of lanes."""
     for key, text in {
         "received": "Events that operators received",
         "emitted": "Matches that operators emitted",
@@ -114,14 +114,14 @@ def _by_operator(summaries: Mapping[str, Any]) -> Iterator[Metric]:
 
 
 def metrics_text(runs: Mapping[str, Activity]) -> bytes:
-    """All metrics as Prometheus reads them."""
+    """Return all metrics in Prometheus' format."""
     registry = CollectorRegistry()
     registry.register(Metrics(runs))
     return generate_latest(registry)
 
 
 def health(activity: Activity, now: float | None = None) -> dict[str, object]:
-    """`ok`, or `stalled` when no trigger has come to its end for long."""
+    """Return `ok`, or `stalled` if no trigger has ended for long."""
     summary: dict[str, Any] = activity.summary()
     last = summary["last_trigger"]
     since = (now or time.time()) - (summary["started"] if last is None else last["at"])

@@ -30,7 +30,7 @@ GLANCE = 0.2
 
 
 def runs_folder() -> Path:
-    """Where runs are registered: WEFT_RUNS, else in the user's folder for state."""
+    """Return the folder of registered runs: WEFT_RUNS, else in the user's state folder."""
     named = os.environ.get("WEFT_RUNS")
     if named:
         return Path(named)
@@ -61,27 +61,27 @@ class Entry:
 
     @property
     def state(self) -> str:
-        """`running`, `ended`, or `died` if it ended without saying so."""
+        """`running`, `ended`, or `died` if it ended unexpectedly."""
         if self.is_running:
             return "running"
         return "ended" if self.status.get("ended") else "died"
 
     @property
     def log(self) -> Path:
-        """Its log."""
+        """The path of its log."""
         return self.folder / LOG
 
     def history(self) -> list[dict[str, Any]]:
-        """Its last triggers."""
+        """Return its last triggers."""
         return _lines(self.folder / "triggers.jsonl")[-KEPT_LINES:]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return it as plain data."""
         return {"name": self.name, "state": self.state, "about": dict(self.about), "status": dict(self.status)}
 
 
 def birth(pid: int) -> str | None:
-    """When a process was started, to tell it from a later one of the same number, or None."""
+    """Return when a process was started, to distinguish it from a later one with the same number, or None."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         fields = text.rpartition(")")[2].split()
@@ -94,7 +94,7 @@ def birth(pid: int) -> str | None:
 
 
 def entries() -> list[Entry]:
-    """All registered runs, by name."""
+    """Return all registered runs, by name."""
     folder = runs_folder()
     names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     return [found for name in names if NAME.fullmatch(name) and (found := _entry(folder / name)) is not None]
@@ -157,7 +157,7 @@ class Registration:
         _write(self.folder / "run.json", self._about)
 
     def add(self, trigger: Trigger) -> None:
-        """Keep what a trigger did."""
+        """Record a trigger."""
         self.activity.add(trigger)
         path = self.folder / "triggers.jsonl"
         with path.open("a", encoding="utf-8") as file:

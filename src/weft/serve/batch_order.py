@@ -12,7 +12,7 @@ SOURCES = 10_000  # after which those are forgotten of which everything is match
 
 
 class BatchOrder:
-    """How far each publisher has come; used in the event loop. `known` gives the number of its last matched batch."""
+    """Progress of each publisher; used in the event loop. `known` returns the number of its last matched batch."""
 
     def __init__(self, known: Callable[[str], int]) -> None:
         self._known = known

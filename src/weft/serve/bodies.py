@@ -21,7 +21,7 @@ class BodyLimits:
         self._held = 0  # bytes of the bodies of all requests that have no answer yet, those that are announced too
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, with a body that is checked while it comes."""
+        """Pass a request on, with a body that is checked while it arrives."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -60,7 +60,7 @@ class _Body:
         self.is_whole = not self._declared and b"transfer-encoding" not in headers
 
     async def receive(self) -> Message:
-        """The next part of it, or what comes after it."""
+        """Return the next part of the body, or the message after it."""
         if self.is_whole:
             return await self._receive()
         # All that is announced is held before any of it comes: bodies at once must not keep each other from ending.
@@ -72,7 +72,7 @@ class _Body:
         return message
 
     async def drop_rest(self) -> None:
-        """Read what still comes of a body that was not taken, for a while."""
+        """Read and discard the rest of a body that was not accepted, for a limited time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER):
                 while (await self._receive()).get("more_body", False):

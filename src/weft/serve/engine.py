@@ -39,7 +39,7 @@ class Stopped(WeftError):
 
 @dataclass
 class Request:
-    """Something to do, and who waits for the answer."""
+    """A job, and the future of its answer."""
 
     about: Mapping[str, Any]
     body: bytes = b""
@@ -64,11 +64,11 @@ class Engine:
         self._thread = threading.Thread(target=self._run, name="weft serve", daemon=True)
 
     def start(self) -> None:
-        """Begin; what the journal has is done already."""
+        """Start the thread; the journal is replayed already."""
         self._thread.start()
 
     def replay(self) -> int:
-        """Do what the journal says once more; how many records it has."""
+        """Execute the records of the journal again, and return their number."""
         count = 0
         for record in self.folder.records() if self.folder is not None else ():
             try:
@@ -86,7 +86,7 @@ class Engine:
             raise Busy(max(1, min(30, round(self.waiting / self._rate) if self._rate else 1)))
 
     def submit(self, job: Request) -> Future[Answer]:
-        """Have something done; the answer comes when it is."""
+        """Queue a job, and return its answer when it is done."""
         with self._changed:
             if self.problem is not None or self._ended:
                 raise Stopped(self.problem or "the server is stopping")
@@ -206,7 +206,7 @@ class Engine:
         return answers
 
     def _snapshot_if_due(self) -> None:
-        """Take a snapshot when the journal is long, and the last one has cost a small part of the work since."""
+        """Take a snapshot when the journal is long, and the last one took a small part of the time since."""
         if self.folder is None or self.folder.journal.size <= self._snapshot_bytes:
             return
         if self.seconds >= self._snapshot_due or self.folder.journal.size > LONGEST * self._snapshot_bytes:
@@ -225,7 +225,7 @@ class Engine:
 
 
 class _Answered(Exception):
-    """Who waits has been told what is wrong."""
+    """Raised when the error was reported to the requester."""
 
 
 def _answer_like(job: Request, first: Request) -> None:

@@ -27,13 +27,13 @@ GAUGES = {
 
 
 class Figures:
-    """Collects a server's figures when it is asked for."""
+    """Collects a server's metrics on demand."""
 
     def __init__(self, figures: Mapping[str, Any]) -> None:
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:
-        """All figures."""
+        """Return all metrics."""
         for key, text in COUNTERS.items():
             yield CounterMetricFamily(f"weft_serve_{key}", text, value=self._figures[key])
         for key, text in GAUGES.items():
@@ -45,7 +45,7 @@ class Figures:
 
 
 def figures_text(figures: Mapping[str, Any]) -> bytes:
-    """Figures as Prometheus reads them."""
+    """Return metrics in Prometheus' format."""
     registry = CollectorRegistry()
     registry.register(Figures(figures))
     return generate_latest(registry)

@@ -1,8 +1,7 @@
 """A server's state as a folder: the latest snapshot, and the journal of commands since then.
 
-DIR/lock                 who uses the folder
-DIR/snapshot-7/          program.weft, server.json, log.arrow: written aside, then renamed
-DIR/journal-7.log        commands after snapshot 7
+DIR/lock                 who uses the folder DIR/snapshot-7/          program.weft, server.json, log.arrow: written
+aside, then renamed DIR/journal-7.log        commands after snapshot 7
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ PROGRAM, SERVER, LOG = "program.weft", "server.json", "log.arrow"
 
 
 class Snapshot(NamedTuple):
-    """What a snapshot has: the file of the live program, what the server knows besides, and the log of matches."""
+    """Contents of a snapshot: the file of the live program, the server's own data, and the log of matches."""
 
     program: Path
     server: Mapping[str, Any]
@@ -71,7 +70,7 @@ class StateFolder:
         return Snapshot(place / PROGRAM, server, log)
 
     def records(self) -> Iterator[Record]:
-        """What the server was told since the latest snapshot."""
+        """Return the records since the latest snapshot."""
         return read_journal(self._journal(self.number))
 
     def take(self, save: Callable[[Path], None], server: Mapping[str, Any], log: pa.Table) -> None:

@@ -26,14 +26,14 @@ from weft.serve.match_log import LoggedMatch, MatchLog
 
 
 class Gap(NamedTuple):
-    """Matches that a subscriber did not get: how many (None: it is not known), and why."""
+    """Matches that a subscriber did not get: their number (None: unknown), and the reason."""
 
     missed: int | None
     reason: str
 
     @property
     def line(self) -> bytes:
-        """As it is sent."""
+        """Return it in the form in which it is sent."""
         return json.dumps({"gap": self.missed, "reason": self.reason}).encode()
 
 
@@ -55,7 +55,7 @@ class Subscriber:
         self._lock = threading.Lock()
 
     def offer(self, entries: Iterable[LoggedMatch]) -> None:
-        """Let these wait, as far as there is room."""
+        """Queue entries while there is space."""
         with self._lock:
             for entry in entries:
                 if self._gap or (self._bytes + len(entry.line) > self._most_bytes and self._waiting):
@@ -65,7 +65,7 @@ class Subscriber:
                 self._bytes += len(entry.line)
 
     def begin_with(self, first: Iterable[LoggedMatch | Gap]) -> None:
-        """What comes before all else; it is in memory anyway, so that there is room for it."""
+        """Queue entries before all others; they are in memory anyway, so space is not limited."""
         self._waiting.extend(first)
 
     def take(self) -> list[LoggedMatch | Gap]:
@@ -91,11 +91,11 @@ class Listeners:
         self._filters: Filters | None = None
 
     def change(self, members: list[Subscriber]) -> None:
-        """Have other members."""
+        """Replace the members."""
         self.members, self._filters = members, None
 
     def deliver(self, entries: Sequence[LoggedMatch]) -> set[Subscriber]:
-        """Give each what it wants; who got something."""
+        """Deliver to each member what it subscribed to; return who received something."""
         if self._filters is None:
             self._choosy = [member for member in self.members if member.wanted is not None]
             self._filters = Filters([member.wanted for member in self._choosy if member.wanted is not None])
@@ -126,7 +126,7 @@ class Hub:
         self._most_bytes, self._wake = most_bytes, wake
 
     def receive_columns(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
-        """Take matches."""
+        """Receive matches."""
         self.take(found, query_order, is_event=False)
 
     def take(self, found: Sequence[MatchBatch], query_order: Sequence[str], *, is_event: bool) -> None:
@@ -152,7 +152,7 @@ class Hub:
             self._wake(touched)
 
     def load(self, log: pa.Table, firsts: Sequence[int] = (0, 0)) -> None:
-        """Fill the logs with an earlier table; `firsts` are the numbers of their oldest entries."""
+        """Restore the logs from a table; `firsts` are the numbers of their oldest entries."""
         is_event = pc.is_in(log["query"], pa.array(sorted(self.event_types), pa.string()))
         self._log, self._event_log = (MatchLog(self._most_entries, first) for first in firsts)
         for own, rows in ((self._log, log.filter(pc.invert(is_event))), (self._event_log, log.filter(is_event))):
@@ -174,7 +174,7 @@ class Hub:
         return self._event_log if query in self.event_types else self._log
 
     def watch(self, type: str) -> EventRows:
-        """What takes the events of a type of the input: they go to those alone who subscribed to it."""
+        """Return the receiver of an input type's events, which are delivered only to its subscribers."""
         self.event_types.add(type)
         return EventRows(self)
 
@@ -201,7 +201,7 @@ class Hub:
         return [*([Gap(None, FORGOTTEN)] if known is None and after else []), *left]
 
     def leave(self, subscriber: Subscriber) -> None:
-        """Deliver nothing more to one."""
+        """Remove a subscriber."""
         with self._lock:
             audience = self._audiences[subscriber.query]
             audience.change([member for member in audience.members if member is not subscriber])
@@ -212,24 +212,24 @@ class Hub:
 
     @property
     def subscribers(self) -> list[Subscriber]:
-        """Those who are here."""
+        """The current subscribers."""
         with self._lock:
             return [member for audience in self._audiences.values() for member in audience.members]
 
 
 class EventRows:
-    """Takes events of the input for the hub."""
+    """Receives input events for the hub."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
     def receive_columns(self, found: Sequence[MatchBatch], query_order: Sequence[str]) -> None:
-        """Take events, as matches of their type."""
+        """Receive events, as matches of their type."""
         self._hub.take(found, query_order, is_event=True)
 
 
 def entries_as_events(entries: Sequence[LoggedMatch]) -> EventBatch:
-    """Matches as the events that they define: their fields, and `type`, `ts`, `start` and `end`."""
+    """Convert matches to derived events: their fields, and `type`, `ts`, `start` and `end`."""
     matches = [json.loads(entry.line) for entry in entries]
     types = pa.array([entry.query for entry in entries]).dictionary_encode()
     starts = np.array([match["start"] for match in matches], np.int64)

@@ -20,7 +20,7 @@ EVERY = 1.0  # seconds between two syncs
 
 
 class Record(NamedTuple):
-    """One thing that was told: what it is as JSON, and bytes that belong to it."""
+    """One recorded request: its description as JSON, and its binary data."""
 
     about: Mapping[str, Any]
     body: bytes = b""
@@ -46,7 +46,7 @@ class Journal:
             self._thread.start()
 
     def append(self, record: Record) -> None:
-        """Write one record; raises what an earlier sync met."""
+        """Write one record; raises the error of an earlier sync."""
         if self._failure is not None:
             raise self._failure
         header = json.dumps(record.about, separators=(",", ":")).encode()
@@ -80,7 +80,7 @@ class Journal:
         self._synced = size
 
     def close(self, *, needed: bool = True) -> None:
-        """Write nothing more; what is not needed any more need not be on the disk."""
+        """Stop writing; without `needed`, skip the final sync to disk."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -26,7 +26,7 @@ class LoggedMatch(NamedTuple):
 
 
 class Piece:
-    """Matches that came together, the first of which has this number; rows and entries are made if anybody asks."""
+    """Matches that arrived together, numbered from `first`; rows and entries are built on demand."""
 
     def __init__(self, first: int, columns: Sequence[MatchBatch] = (), query_order: Sequence[str] = ()) -> None:
         self.first = first
@@ -37,7 +37,7 @@ class Piece:
 
     @classmethod
     def of_rows(cls, first: int, rows: pa.RecordBatch, entries: list[LoggedMatch] | None = None) -> Self:
-        """Matches that are rows of MATCH_SCHEMA already."""
+        """Create a piece of rows of MATCH_SCHEMA."""
         piece = cls(first)
         piece.end = first + len(rows)
         piece._rows, piece._entries = [rows], entries
@@ -56,7 +56,7 @@ class Piece:
 
     @property
     def ids(self) -> list[str]:
-        """Their ids, in order."""
+        """Return their ids, in order."""
         return [id_ for rows in self.rows for id_ in rows["id"].to_pylist()]
 
     @property
@@ -85,11 +85,11 @@ class MatchLog:
         self._indexed = first
 
     def append(self, columns: Sequence[MatchBatch], query_order: Sequence[str]) -> Piece:
-        """Keep matches, and forget the oldest beyond the limit."""
+        """Add matches, and remove the oldest beyond the limit."""
         return self._append(Piece(self._next, columns, query_order))
 
     def append_rows(self, rows: pa.RecordBatch) -> Piece:
-        """Keep rows of MATCH_SCHEMA, as `append` does."""
+        """Add rows of MATCH_SCHEMA, as `append` does."""
         return self._append(Piece.of_rows(self._next, rows))
 
     def _append(self, piece: Piece) -> Piece:
@@ -105,7 +105,7 @@ class MatchLog:
         return piece
 
     def _join_small(self) -> None:
-        """Put the small pieces at the end together: each takes more memory than its rows."""
+        """Join the small pieces at the end, each of which takes more memory than its rows."""
         parts = [self._pieces.pop() for _ in range(self._small)][::-1]
         (whole,) = pa.Table.from_batches([rows for part in parts for rows in part.rows]).combine_chunks().to_batches()
         entries = [e for part in parts for e in part.entries] if all(part.has_entries for part in parts) else None
@@ -149,12 +149,12 @@ class MatchLog:
 
     @property
     def table(self) -> pa.Table:
-        """All of it."""
+        """Return all entries as a table."""
         whole = pa.Table.from_batches([rows for piece in self._pieces for rows in piece.rows], MATCH_SCHEMA)
         return whole.slice(len(whole) - (self._next - self.first)).combine_chunks()
 
 
 def entries_of(rows: pa.RecordBatch) -> list[LoggedMatch]:
-    """Rows of MATCH_SCHEMA as entries."""
+    """Convert rows of MATCH_SCHEMA to entries."""
     lines = bytes(json_lines(rows)).split(b"\n")
     return list(map(LoggedMatch, rows["query"].to_pylist(), rows["id"].to_pylist(), lines))

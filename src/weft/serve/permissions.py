@@ -38,7 +38,7 @@ class Tokens:
         return not self._known
 
     def granted(self, token: str | None) -> frozenset[Permission] | None:
-        """What a token allows, or None if it is unknown. Digests are compared, so that time tells nothing of tokens."""
+        """Return the permissions of a token, or None. Digests are compared, so that timing reveals nothing."""
         return ALL if self.is_open else None if token is None else self._known.get(_digest(token))
 
 
@@ -87,13 +87,13 @@ def _names_here() -> list[str]:
 
 
 def check_exposure(host: str, tokens: Tokens) -> None:
-    """Refuse to let everybody in the network do everything."""
+    """Refuse to give everybody in the network all permissions."""
     if tokens.is_open and host not in LOOPBACK:
         raise UsageError(f"--host {host} can be reached by others: give --token-file, so that not everybody may use it")
 
 
 class Gate:
-    """Stands before the application: host, origin and token of each request and of each web socket."""
+    """Checks host, origin and token of each request and each web socket."""
 
     def __init__(self, app: App, tokens: Tokens, hosts: frozenset[str], origins: Iterable[str] = ()) -> None:
         self._app, self._tokens, self._hosts = app, tokens, hosts
@@ -101,7 +101,7 @@ class Gate:
         self._origins = frozenset(own | set(origins))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or one socket."""
+        """Handle one request, or one socket."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return

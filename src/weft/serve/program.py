@@ -35,7 +35,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class Publication:
-    """One publication in a record: how many lines it has, who sent it, and its number there."""
+    """One publication in a record: its number of lines, its sender, and its number from this sender."""
 
     lines: int
     source: str | None = None
@@ -43,7 +43,7 @@ class Publication:
 
 
 class WithType:
-    """Events that have a type where they say none."""
+    """Events with a default type."""
 
     def __init__(self, events: Any, column: str, type: str) -> None:
         self._events, self._defaults = events, {column: type}
@@ -66,7 +66,7 @@ class ServedProgram:
         running.subscribe("*", hub)
 
     def apply(self, record: Record) -> list[Answer]:
-        """Do what a record says; an answer for each of its parts. Raises what is wrong with it."""
+        """Execute a record, and return an answer for each of its parts, or raise its error."""
         about = record.about
         match about["op"]:
             case "events":
@@ -130,7 +130,7 @@ class ServedProgram:
         return self.publishers[source][-1][0] if source in self.publishers else -1
 
     def known(self, source: str | None, sequence: int | None) -> Answer | None:
-        """What was answered to a publication that came already, or None if it is new."""
+        """Return the answer to a repeated publication, or None if it is new."""
         if source is None or sequence is None or sequence > self.last_of(source):
             return None
         answers = dict(self.publishers[source])
@@ -141,9 +141,9 @@ class ServedProgram:
     def _compiled(
         self, text: str, language: str | None, name: str | None, beside: Program
     ) -> tuple[Program, tuple[Diagnostic, ...]]:
-        """A text as a program; it is never the path of a file, whatever it looks like.
+        """Compile a text; it is never the path of a file, whatever it looks like.
 
-        A mistake of the compiler refuses the text, and the server goes on.
+        An internal error of the compiler rejects the text, and the server continues.
         """
         try:
             program, findings = compile_text(
@@ -168,7 +168,7 @@ class ServedProgram:
         return self._noted(program, text, findings)
 
     def _refuse_repeated(self, program: Program) -> None:
-        """Refuse a rule that runs already: several may define one type, but the same one twice is a mistake."""
+        """Reject a rule that runs already: several may define one type, but the same one twice is a mistake."""
         running = [query for query in self.running.program.queries if isinstance(query, Rule)]
         for rule in program.queries:
             alike = (other for other in running if other.name == rule.name)
@@ -217,11 +217,11 @@ class ServedProgram:
         return {"removed": name}
 
     def _forget(self) -> None:
-        """Forget the texts of queries that are gone."""
+        """Remove the texts of removed queries."""
         self.texts = {name: text for name, text in self.texts.items() if name in self.running.program.names}
 
     def watch(self, type: str) -> Answer:
-        """Keep events of a type of the input in the log from now on."""
+        """Log events of an input type from now on."""
         if type not in self.watched:
             self.running.subscribe(type, self.hub.watch(type))
             self.watched.append(type)
@@ -230,7 +230,7 @@ class ServedProgram:
     # -- state ----------------------------------------------------------------------------------
 
     def about(self) -> dict[str, Any]:
-        """What a snapshot keeps beside the live program."""
+        """Return what a snapshot contains besides the live program."""
         return {
             "version": VERSION,
             "texts": self.texts,
@@ -242,7 +242,7 @@ class ServedProgram:
         }
 
     def load(self, about: Mapping[str, Any], log: pa.Table) -> None:
-        """Know what a snapshot kept."""
+        """Restore the contents of a snapshot."""
         self.texts = dict(about["texts"])
         for source, known in about["publishers"].items():
             self.publishers[source] = [(number, answer) for number, answer in known]
@@ -258,7 +258,7 @@ class ServedProgram:
 
 
 def check_version(about: Mapping[str, Any]) -> None:
-    """Refuse what another version of weft saved."""
+    """Reject state that another version of weft saved."""
     if about.get("version") != VERSION:
         raise UsageError(
             "it was saved by another version of weft, which this one cannot read: run that version, or give a new "

@@ -21,7 +21,7 @@ LOG = logging.getLogger("weft.serve")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a server is, and who may use it."""
+    """The address of a server, and its permissions."""
 
     host: str = "127.0.0.1"
     port: int = 8787

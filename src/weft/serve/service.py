@@ -100,13 +100,13 @@ class Service:
     # -- what requests ask for ------------------------------------------------------------------
 
     async def told(self, **about: Any) -> Answer:
-        """Have something done that is no publication."""
+        """Execute a request that is not a publication."""
         return await asyncio.wrap_future(self.engine.submit(Request(about)))
 
     async def publish(
         self, body: bytes, form: str, type: str | None, part: Publication, after: int | None = None
     ) -> Answer:
-        """Have events matched, after the batch `after` of their source; raises Busy if too many wait."""
+        """Match published events, after the batch `after` of their source; raises Busy if too many wait."""
         about: dict[str, Any] = {"op": "events", "form": form} | ({} if type is None else {"type": type})
         if after is not None and part.source is not None:
             await self._order.wait_for(part.source, after)
@@ -135,7 +135,7 @@ class Service:
         return subscriber, ready
 
     def leave(self, subscriber: Subscriber) -> None:
-        """Forget a subscriber."""
+        """Remove a subscriber."""
         self._ready.pop(subscriber, None)
         self.hub.leave(subscriber)
 
@@ -154,7 +154,7 @@ class Service:
     # -- figures --------------------------------------------------------------------------------
 
     def figures(self) -> dict[str, Any]:
-        """What `stats` and the metrics tell."""
+        """Return the figures of `stats` and the metrics."""
         engine, program = self.engine, self.engine.program
         members = self.hub.subscribers
         return {

@@ -16,7 +16,7 @@ AT_ONCE = 256  # matches in one write
 
 
 async def send_to_socket(socket: WebSocket, service: Service, subscriber: Subscriber, ready: asyncio.Event) -> None:
-    """Send until the other side leaves."""
+    """Send matches until the other side disconnects."""
     sending = asyncio.create_task(_sending(socket, subscriber, ready))
     try:
         while not sending.done():

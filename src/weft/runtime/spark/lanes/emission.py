@@ -18,10 +18,10 @@ Points = dict[str, list[int]]
 
 
 class EmissionFilter:
-    """Of one lane of a generation.
+    """Decides which matches one lane of a generation emits.
 
-    `points`: by trigger, the time and the position at which all events of the triggers up to it had gone on. They are
-    the same in all lanes, as all are told how far each trigger came in time.
+    `points`: by trigger, the time and the position up to which all events had been released. They are the same in all
+    lanes, as all get the progress of each trigger.
     """
 
     def __init__(self, own: Generation, points: Points) -> None:
@@ -33,7 +33,7 @@ class EmissionFilter:
         self._until = {name_of[number]: over for number, over in own.until.items()}
 
     def __call__(self, matches: Iterable[MatchBatch]) -> Iterator[MatchBatch]:
-        """The matches that are told here, under the names that queries have now."""
+        """Yield the matches that are emitted here, with the current names of queries."""
         for piece in matches:
             rows = np.flatnonzero(self._is_told(piece))
             told = piece if len(rows) == len(piece) else piece.take(rows)
@@ -56,7 +56,10 @@ class EmissionFilter:
         return None if point is None else min(END_OF_TIME, point[over.unit != "time"] + over.back)
 
     def note(self, peaks: Iterable[Sequence[int]], time: int, released: int) -> None:
-        """What has gone on: so many events, all that end before a time; `peaks` are of triggers with later events."""
+        """Record the progress: `released` events, all that end before a time.
+
+        `peaks` are of triggers with later events.
+        """
         waited = {over.trigger for over in (*self._own.since.values(), *self._own.until.values())}
         first = min((trigger for trigger, _ in peaks), default=None)
         for trigger in waited:

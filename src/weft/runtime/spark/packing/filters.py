@@ -108,7 +108,7 @@ def _any_or_unreadable(predicates: Sequence[Predicate], job: Job, schema: T.Stru
 
 
 class Conditions:
-    """Predicates on the event at hand as Catalyst expressions over the columns of a frame."""
+    """Predicates on the current event as Catalyst expressions over the columns of a frame."""
 
     def __init__(self, schema: T.StructType, type_name: str) -> None:
         self._schema = schema

@@ -58,7 +58,7 @@ class Coding:
 
 @dataclass(frozen=True)
 class Letters:
-    """The columns that a letter stands for."""
+    """The columns that a letter encodes."""
 
     codings: tuple[Coding, ...]
 
@@ -78,7 +78,7 @@ class Letters:
         return found
 
     def decode(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows with values in the columns that their letters stand for."""
+        """Return the rows with values in the columns that their letters encode."""
         names = [name for name in rows.schema.names if name != LETTERS]
         letters = rows.column(LETTERS).to_numpy(zero_copy_only=False)
         decoded = [coding.column(own[letters]) for coding, own in zip(self.codings, self._classes, strict=True)]

@@ -68,7 +68,7 @@ class Summary:
 
     @property
     def apart(self) -> int:
-        """How many events this lane is told of besides its own."""
+        """The number of events that this lane is informed of besides its own."""
         return count_of(self.times) if len(self.times) else 0
 
     @cached_property

@@ -71,7 +71,7 @@ def _watched(start: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noted(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of the writer by which it is told its checkpoint or its name."""
+    """Wrap a method of the writer to record its checkpoint or its name."""
 
     @wraps(method)
     def noted(writer: Any, *given: Any, **named: Any) -> Any:
