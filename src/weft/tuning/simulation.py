@@ -66,6 +66,12 @@ class Simulation:
         sets = (positions.tobytes(), sum(map(len, found)))
         return Measured(latency, slowest, self._events / max(seconds, 1e-9), looked / self._events, late, sets)
 
+    def sets_in(self, events: int) -> int:
+        """How many sets a stream of so many events has; they are counted, not listed."""
+        matcher, table = Matcher(self._plan), self._stream.table(events, (0, events))
+        batches = read_events(table, columns=self._plan.columns, batch_size=BATCH)
+        return sum(matcher.count(batch).get(self._query, 0) for batch in batches)
+
     def _late(self, batches: Sequence[EventBatch], lasts: Int64s) -> tuple[float, float, float]:
         """Milliseconds, mean and 99th percentile, and events looked at, of some of the events that complete sets."""
         if not len(lasts):

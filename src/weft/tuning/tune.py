@@ -26,6 +26,8 @@ RUNS = 121  # more than 120, so that intervals can be told
 PILOTS = 12
 EVENTS = 4000
 MORE = 4  # times as many runs, at most, when the two best cannot be told apart
+FIRST_LOOK = 32  # events of the shortest stream whose sets are counted before anything is simulated
+MOST_SETS = 1_000  # for each event: a run with more takes too much time and memory
 
 Json = dict[str, object]
 
@@ -142,6 +144,7 @@ def tune(
         name: Simulation(plan(_split(program, query, early)), query.name, stream, events)
         for name, early in splits.items()
     }
+    _require_few_sets(next(iter(simulations.values())), events)
     trials = {name: _Trials(simulation, latency) for name, simulation in simulations.items()}
     scale = coefficient if coefficient is not None else _pilots(trials, min(PILOTS, runs), seed)
     _run_all(trials, runs, seed, progress)
@@ -230,6 +233,19 @@ def _stream(
 
 
 # ---------------------------------------------------------------- runs
+
+
+def _require_few_sets(simulation: Simulation, events: int) -> None:
+    """Refuse a pattern with so many sets that its runs would not end: count them in longer and longer streams."""
+    length = min(FIRST_LOOK, events)
+    while (found := simulation.sets_in(length)) <= MOST_SETS * length:
+        if length == events:
+            return
+        length = min(2 * length, events)
+    raise UsageError(
+        f"{length:,} simulated events have {found:,} sets already: narrow the context, use the policies repeated first "
+        "or last and consumption consume, or give larger domains or fewer events"
+    )
 
 
 class _Trials:

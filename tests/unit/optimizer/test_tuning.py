@@ -112,6 +112,8 @@ def test_all_splits_are_tried() -> None:
         (TEXT, {"events": 5, "runs": 2}, "no set was found"),
         ("pattern P any(A a, B b)", {}, "no pattern can be split"),
         ("pattern P sequence(A a, B b)", {}, "kernel of equal keys"),
+        ("pattern P all(A a, B b, C c, D d)", {}, "events have .* sets already: narrow the context"),
+        ("pattern P all(A a, B b, C c)", {}, "events have .* sets already"),
         (f"{TEXT}\n{TEXT.replace('P', 'Q')}", {}, "name one of P, Q"),
     ],
 )
