@@ -1,6 +1,6 @@
 """Hypothetical streams in which the chosen events have the same key, to find what else fails if their keys differ.
 
-In one of them they have a key that no other event has; in the others that of some event, their own first. All other
+In one of them they have a key that no other event has; in the others that of some event, their own first. All remaining
 attributes stay as they are, so that a condition on an attribute of the key is evaluated on its actual value.
 """
 

@@ -262,7 +262,7 @@ def check_scan(scan: str) -> None:
 
 
 def _built(shape: Shape, own: FrameOptions) -> Shape:
-    """The shape with the columns that are asked for: the others are not built in tasks."""
+    """Return the shape with the requested columns; tasks do not build the others."""
     columns = own.columns
     if own.rows and columns is not None:
         raise UsageError("`rows` gives the events of matches: leave out `columns`, and select from the rows")

@@ -86,10 +86,10 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
 
 
 def _with_java_options(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings, with more options for Java unless the user has a folder of settings.
+    """Return the settings, with more options for Java unless the user has a folder of settings.
 
-    Java takes kept classes only if there is no folder with files among the places of classes. So Spark's folder of
-    settings is one that is not there, and Java is told of the file that makes the first log lines quiet, too.
+    Java uses archived classes only if no folder with files is on the class path. So Spark's folder of settings is one
+    that does not exist, and Java gets the file that silences the first log lines as an option.
     """
     own = Path(__file__).parent / "conf"
     if os.environ.setdefault("SPARK_CONF_DIR", str(own / "none")) != str(own / "none"):

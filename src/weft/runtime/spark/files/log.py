@@ -159,9 +159,9 @@ def _has_changed(before: Found, now: os.stat_result) -> bool:
 
 
 def _entries(log: Path, *, mend: bool) -> list[Found]:
-    """The entries of the log: half of one is left if the process was killed while writing it.
+    """Return the entries of the log; the last one is incomplete if the process was killed while writing it.
 
-    `mend`: cut it off. Only who writes to the log may do that: for others it is perhaps being written.
+    `mend`: remove an incomplete one. Only the writer of the log may do that: for readers it may still be being written.
     """
     if not log.exists():
         return []
@@ -182,7 +182,7 @@ def _entries(log: Path, *, mend: bool) -> list[Found]:
 
 
 def listed(path: str, formats: Mapping[str, str]) -> list[tuple[str, os.stat_result]]:
-    """Files of a known format; what begins with `.` or `_` is not finished yet."""
+    """List the files of a known format; names that begin with `.` or `_` are incomplete."""
     found = []
     place = Path(path)
     for file in [place] if place.is_file() else sorted(place.rglob("*")):

@@ -55,9 +55,9 @@ def columns_of_run(
     *,
     waits: bool,
 ) -> pa.Schema:
-    """The columns of the files in folders, as the first of them have them; kept in a file for when a run goes on.
+    """Return the columns of the files in folders, as the first files have them; stored in a file for continued runs.
 
-    `waits`: until there are files. Columns that come later are read, but not shown.
+    `waits`: until there are files. Columns that appear later are read, but not shown.
     """
     if kept.exists():
         return pa.ipc.read_schema(pa.py_buffer(kept.read_bytes()))
@@ -79,7 +79,7 @@ def _first_files(folders: Iterable[Folder], formats: Mapping[str, str]) -> Itera
 
 
 def _is_parquet(path: str) -> bool:
-    """Whether the file is what its name says; if not, it is told of when it is read."""
+    """Whether the file is Parquet as its name says; if not, this is reported when it is read."""
     try:
         _parquet_schema(path)
     except InputError:

@@ -63,10 +63,11 @@ class FileStream:
 
 @dataclass
 class Part(InputPartition):  # type: ignore[misc] # pyspark is not checked
-    """One file to read, or a part of it, or (no path) that a source is idle, the clock alone, or the end of the stream.
+    """A file to read, or a part of it; without a path, a report about time.
 
-    With `grown`, a file that had other bytes when it was found: so many then, and so many now. `now`: the clock when it
-    was decided to read it (nanoseconds since 1970; 0: not known).
+    Such a report says that a source is idle, what the clock shows, or that the stream ended. With `grown`, the file
+    changed since it was found: its old and new number of bytes. `now`: the clock when it was decided to read it
+    (nanoseconds since 1970; 0: unknown).
     """
 
     number: int
@@ -135,7 +136,7 @@ class Silence:
 class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc] # pyspark is not checked
     """Offsets count the files found so far, in the order of the log, which outlives the process.
 
-    They also count how often each source fell silent, so that a trigger that is tried again is told the same.
+    They also count how often each source became idle, so that a retried trigger gets the same.
     """
 
     def __init__(self, stream: FileStream) -> None:

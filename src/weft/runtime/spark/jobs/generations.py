@@ -132,9 +132,9 @@ class Succession:
 
     @property
     def present(self) -> list[tuple[int, int, AnyQuery]]:
-        """The queries that are told: place of the generation, number, as it was written and is called now.
+        """The emitted queries: place of the generation, number, the query as written, and its current name.
 
-        One that goes over to another generation is present there.
+        A query that is being handed over to another generation is present there.
         """
         found = []
         for at, generation in enumerate(self.generations):

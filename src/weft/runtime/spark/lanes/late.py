@@ -29,7 +29,7 @@ Reject = tuple[str | None, int | None, int | None, str | None, str]
 
 
 def reads_again(source: int, job: Job) -> bool:
-    """Whether late events of a source are looked up in its files, by the lane that is told which file it is."""
+    """Whether late events of a source are read again from its files, by the lane that is told which file it is."""
     return job.readers is not None and source not in job.topics
 
 

@@ -63,9 +63,9 @@ def _row(at: int, place: Place, share: EventBatch) -> Row:
 
 
 def bounds_of(ends: Int64s, events: int, least: int) -> tuple[int, ...]:
-    """The bounds of time ranges with about equally many events, as a sample of their ends shows.
+    """Return bounds of time ranges with about equally many events, from a sample of their ends.
 
-    `events`: how many there are. `least`: so many ranges if each of them has enough events.
+    `events`: their number. `least`: the number of ranges if each of them has enough events.
     """
     ranges = max(events // EVENTS_OF_A_RANGE, min(least, events // (EVENTS_OF_A_RANGE // 4)))
     if ranges < 2 or not len(ends):

@@ -39,7 +39,7 @@ def ranged_by_files(job: Job, files: Files, least: int) -> Job:
 
 
 def ranged_by_frame(job: Job, frame: DataFrame) -> Job:
-    """The job with time ranges for a frame: by the files that it reads, else by a sample (a job of its own)."""
+    """Return the job with time ranges for a frame: by the files that it reads, else by a sample (a separate job)."""
     if not job.counts_by_range:
         return job
     least = cores(frame.sparkSession)

@@ -48,7 +48,7 @@ def first_stage(batches: Iterator[pa.RecordBatch], job: Job, counting: bool) -> 
 
 
 def next_stage(batches: Iterator[pa.RecordBatch], job: Job, stage: int, counting: bool) -> Iterator[pa.RecordBatch]:
-    """In a task: what the lanes of a later stage find and send; what is for others is passed on."""
+    """Execute the lanes of a later stage in a task, and forward what they send to further lanes."""
     sent: dict[int, list[OccurrenceBatch]] = {}
     for batch in batches:
         others = []

@@ -1,8 +1,8 @@
 """Lane state in files beside a checkpoint: each trigger writes the pages that changed in it, and names its base file.
 
-Every attempt of a trigger writes a file of its own, under a name that says by which owner of the checkpoint and when;
-the latest one counts, and none of a former owner. A trigger that is tried again starts from the state after the
-trigger before, whatever was written since.
+Every attempt of a trigger writes a separate file, whose name has the owner of the checkpoint and the time; the latest
+one counts, and none of a former owner. A retried trigger starts from the state after the trigger before, whatever was
+written since.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EMPTY = "empty"  # folder of triggers that brought no rows to a task
 
 
 class DamagedState(Exception):
-    """A file of the state that is not what was written, or a lane without the state that it must have."""
+    """Raised when a file of the state was changed, or a lane lacks the state that it must have."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(path, why)

@@ -90,10 +90,10 @@ def _read(events: EventSource, job: Job) -> tuple[EventBatch, Keys | None]:
 
 
 class Packer:
-    """Chunks of one part of a whole input in, rows for its lanes out, or for its time ranges if these come first.
+    """Packs chunks of one part of a finite input into rows for lanes, or for time ranges if these come first.
 
-    Chunks are joined until each row is worth sending. Where positions are counted, a run has the times of all events,
-    and each range is told how many events are in front of it.
+    Chunks are joined until a row is large enough to send. Where positions are counted, a sorted run has the times of
+    all events, and each range gets the number of events before it.
     """
 
     def __init__(self, job: Job, place: Place, sieve: Sieve | None) -> None:
@@ -186,7 +186,7 @@ def _own(share: EventBatch, run: SortedRun) -> SortedRun:
 
 
 def lane_row(at: int, place: Place, run: SortedRun, told: bytes | None = None) -> Row:
-    """What one lane (or range) is told of a run, as a row of RUN_SCHEMA."""
+    """Build the row of one lane (or range) for a sorted run, as a row of RUN_SCHEMA."""
     times = encode_times(run.ends, run.starts, run.ranks)
     first = int(run.ends[0]) if len(run) else None
     return (at, first, place.source, place.part, place.chunk, times, pack_events(narrow(run.events)), None, told)

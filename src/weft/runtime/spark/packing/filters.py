@@ -67,9 +67,9 @@ def useful_rows(job: Job, schema: T.StructType) -> Column | None:
 
 
 def shown_rows(job: Job, schema: T.StructType) -> Column | None:
-    """A condition that rows of a whole input satisfy if a match may show them, or if they cannot be read.
+    """Return a condition that rows of a finite input satisfy if a match may include them, or if they are unreadable.
 
-    None if any row may be shown, or if all that come along may be.
+    None if any row may be included, or if all rows are sent anyway.
     """
     if job.streaming or not _may_leave_out(job, schema):
         return None
@@ -196,7 +196,7 @@ class Conditions:
 
 
 def is_plain(schema: T.StructType) -> bool:
-    """Whether all names are told apart by Spark, which looks them up without regard to case."""
+    """Whether Spark can distinguish all names, which it looks up case-insensitively."""
     return len({name.lower() for name in schema.names}) == len(schema.names)
 
 

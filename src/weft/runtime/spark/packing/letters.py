@@ -87,9 +87,9 @@ class Letters:
 
 
 def letters_of(job: Job, schema: T.StructType) -> tuple[Column, Letters] | None:
-    """The letter of a row as an expression, and what it stands for; None where the columns themselves are needed.
+    """Return the letter of a row as an expression, and what it encodes, or None if the columns themselves are needed.
 
-    Ids are made of attributes as they are, so this is for jobs that only count, and results without ids.
+    Ids are computed from attributes, so this is for jobs that only count, and results without ids.
     """
     reading = job.reading
     if job.streaming or not job.is_anonymous or not is_plain(schema) or LETTERS in schema.names:

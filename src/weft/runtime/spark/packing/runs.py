@@ -73,7 +73,7 @@ class RunRow:
 
     @property
     def told(self) -> tuple[int, int]:
-        """Of a whole input: how many events one lane is told of, and how many of them chance put in their order."""
+        """The number of events of a finite input that one lane has, and how many of them are in arbitrary order."""
         return (0, 0) if self.others is None else _TOLD.unpack_from(self.others)
 
     @property

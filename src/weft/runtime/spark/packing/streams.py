@@ -1,7 +1,7 @@
-"""From chunks of a stream to rows for its lanes: each has the lane's own events, and how far the chunk comes in time.
+"""Rows for the lanes of a stream, from its chunks: each has the lane's own events, and the progress of time.
 
-Where positions are counted, a lane also gets the times of all events. One lane is told what no lane may know: which
-events belong to none, since they are counted, and reported if they are late.
+Where positions are counted, a lane also gets the times of all events. One lane also gets the events of no lane, since
+they are counted, and reported if they are late.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLUSTER = struct.Struct("<qqqb3q")
 
 @dataclass(frozen=True)
 class Summary:
-    """What a lane is told of a chunk besides its own events.
+    """The part of a chunk that a lane gets besides its own events.
 
     `times` and `events`, for one lane only: of the events of no lane; of a file the times of all its events, and where
     they can be read again. `counted`, for the same lane: statistics of the chunk.
@@ -131,7 +131,7 @@ def _others(everything: EventBatch, split: Sequence[EventBatch], job: Job) -> Ev
 def rows_without_events(
     lanes: Sequence[Lane], place: Place, first: int | None, rejects: bytes | None
 ) -> pa.RecordBatch:
-    """One row for each lane that tells of something else than events; rejects go with the first."""
+    """Return one row for each lane that reports something else than events; rejects go with the first."""
     none = np.empty(0, np.int64)
     times = [encode_times(none, none)] * len(lanes)
     return run_rows(lanes, place, first, times, [b""] * len(lanes), rejects, [None] * len(lanes))

@@ -22,7 +22,7 @@ from weft.runtime.spark.streams.file_state import by_lane
 
 
 def written_stream(runs: DataFrame, work: TriggerWork, sink: SinkWork) -> DataFrame:
-    """The runs of a stream matched by lane, with their output written; the rows are what the driver is told."""
+    """Match the runs of a stream by lane, and write their output; the rows are reports to the driver."""
     columns = StructType([StructField(PACKED, BinaryType())])
     return mapped(by_lane(runs, work.job), partial(write_trigger, work=work, sink=sink), columns, "weft_match")
 

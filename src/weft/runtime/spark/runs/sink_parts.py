@@ -94,7 +94,7 @@ def _reject_line(row: dict[str, object]) -> str:
 
 
 def write_trigger(batches: Iterator[pa.RecordBatch], work: TriggerWork, sink: SinkWork) -> Iterator[pa.RecordBatch]:
-    """In a task: match the runs of a trigger and write its output; what the driver is told, packed into one row."""
+    """Match the runs of a trigger in a task and write its output; return the report to the driver, as one row."""
     settle_worker()
     told = list(share_out(work.rows(batches), sink, work.trigger))
     if told:

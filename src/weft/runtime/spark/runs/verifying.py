@@ -72,7 +72,7 @@ def _lost(folder: Path) -> Iterator[str]:
 
 
 def _state_problems(folder: Path) -> Iterator[str]:
-    """Lanes without whole files of the state after the trigger that was committed last: others are not needed."""
+    """Return the lanes without complete state files after the last committed trigger; others are not needed."""
     commits = numbers_in(folder / "spark" / "commits")
     lanes = folder / "weft" / "lanes"
     needed = _needed_lanes(folder)
@@ -85,7 +85,7 @@ def _state_problems(folder: Path) -> Iterator[str]:
 
 
 def _needed_lanes(folder: Path) -> set[int] | None:
-    """The lanes that still have something to tell, or None if it is not known: others have stopped."""
+    """Return the lanes that may still emit something, or None if unknown: others have stopped."""
     try:
         kept = json.loads((folder / "weft" / "run.json").read_text())
         generations = [generation_from_plain(plain) for plain in kept["generations"]]

@@ -106,7 +106,7 @@ def _state_folder(session: SparkSession, given: dict[str, Any]) -> Path:
 
 @contextmanager
 def _properties(session: SparkSession, wanted: dict[str, str]) -> Iterator[None]:
-    """Properties of the thread, which the thread of a query takes over when it starts."""
+    """Set properties of the thread, which the thread of a query inherits when it starts."""
     for name, value in wanted.items():
         session.sparkContext.setLocalProperty(name, value)
     try:
