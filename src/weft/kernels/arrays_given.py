@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core.datamodel import default_manager
-from numba.core.datamodel.models import ArrayModel
-from numba.core.types import Array, BaseTuple  # type: ignore[attr-defined, unused-ignore]
-from numba.np.numpy_support import as_dtype
+from weft.kernels.numba_internals import Array, ArrayModel, BaseTuple, as_dtype, default_manager
 
 
 class ArrayGiven(ArrayModel):  # type: ignore[misc, unused-ignore]

@@ -10,13 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import _dynfunc
-from numba.core.callconv import RETCODE_OK, CPUCallConv, Status, excinfo_ptr_t
-from numba.core.cpu import CPUContext
 from numba.core.errors import LoweringError
-from numba.core.types import Optional  # type: ignore[attr-defined, unused-ignore]
 
 from weft.kernels.arrays_given import MODELS, has_array
+from weft.kernels.numba_internals import (
+    RETCODE_OK,
+    CPUCallConv,
+    CPUContext,
+    Optional,
+    Status,
+    excinfo_ptr_t,
+    make_function,
+)
 from weft.kernels.wrapping import KernelWrapper
 
 NUMBAS = "numba."  # how modules are named whose functions are given arrays in another way than ours
@@ -89,4 +94,4 @@ class PartContext(KernelContext):
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
         """Return the placeholder of a part in Numba's lists of compiled functions."""
-        return _dynfunc.make_function(fndesc.lookup_module(), fndesc.qualname, "", 0, env, (library,))
+        return make_function(fndesc.lookup_module(), fndesc.qualname, "", 0, env, (library,))

@@ -7,18 +7,14 @@ user are not touched.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase
-from numba.core.compiler_machinery import PassManager
 
 from weft.kernels.calling import KernelContext, PartContext
 from weft.kernels.lowering import KnownTypes
+from weft.kernels.numba_internals import CompilerBase, JITCodeLibrary, PassManager
 from weft.kernels.passes import PASSES
 
 MANY_PARTS = 12  # a kernel of so many goes from branch to branch: unrolling its loops makes it longer, not quicker
@@ -113,20 +109,7 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc, unused-ignore]
         self.state.library = self.code(self.state.targetctx.codegen(), function.__qualname__)
         self.state.library.counts = self.state.flags.nrt
         self.state.library.enable_object_caching()
-        with _without_collection():
-            return super().compile_extra(function)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Compiling makes millions of objects and keeps them: to look for garbage among them took a sixth of the time."""
-    was_collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_collecting:
-            gc.enable()
+        return super().compile_extra(function)
 
 
 class PartCompiler(KernelCompiler):

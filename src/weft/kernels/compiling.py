@@ -6,8 +6,7 @@ from collections.abc import Callable
 from threading import Timer
 from typing import Any
 
-from numba.core import event
-
+from weft.kernels.numba_internals import event
 from weft.kernels.store import WAITING
 
 REPORT_COMPILING_AFTER_S = 2.0  # seconds of compiling before it is worth a word

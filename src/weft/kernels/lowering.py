@@ -10,14 +10,21 @@ from typing import Any, ClassVar
 
 import llvmlite.ir
 import numpy as np
-from numba.core import cgutils, ir, types
-from numba.core.ir_utils import get_definition, guard
-from numba.core.lowering import Lower
-from numba.core.types import Module, RangeIteratorType, RangeType  # type: ignore[attr-defined, unused-ignore]
-from numba.core.typing import signature as typed
-from numba.np.arrayobj import populate_array
+from numba import types
 
 from weft.kernels.calling import room_for
+from weft.kernels.numba_internals import (
+    Lower,
+    Module,
+    RangeIteratorType,
+    RangeType,
+    cgutils,
+    get_definition,
+    guard,
+    ir,
+    populate_array,
+    typed,
+)
 
 ITEMS, DATA, SHAPE = 2, 4, 5  # of the parts of an array
 NUMBER = llvmlite.ir.IntType(32)  # of a part

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from numba.core import typed_passes, untyped_passes
-from numba.core.compiler_machinery import register_pass
-from numba.core.ir_utils import build_definitions, enforce_no_dels, enforce_no_phis
-from numba.core.lowering import Lower
-from numba.core.rewrites.static_getitem import RewriteConstGetitems, RewriteConstSetitems
-from numba.core.rewrites.static_raise import RewriteConstRaises
-from numba.core.ssa import reconstruct_ssa
-from numba.core.transforms import canonicalize_cfg
-
 from weft.kernels.lowering import KernelLower
+from weft.kernels.numba_internals import (
+    Lower,
+    RewriteConstGetitems,
+    RewriteConstRaises,
+    RewriteConstSetitems,
+    build_definitions,
+    canonicalize_cfg,
+    enforce_no_dels,
+    enforce_no_phis,
+    reconstruct_ssa,
+    register_pass,
+    typed_passes,
+    untyped_passes,
+)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -9,7 +9,8 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numba import types
-from numba.np.numpy_support import from_dtype
+
+from weft.kernels.numba_internals import from_dtype
 
 T = TypeVar("T")
 READ = "read"

@@ -23,12 +23,9 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 import numba
-from numba.core import caching, event
-from numba.core.compiler import CompileResult
-from numba.core.runtime import rtsys
-from numba.core.serialize import dumps
 
 from weft.cache import cache_folder
+from weft.kernels.numba_internals import CompileResult, FunctionCache, dumps, event, rtsys
 
 SUPPLIED = Path(__file__).parents[1] / "compiled" / "kernels"
 _AVX2 = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "xsave")
@@ -66,7 +63,7 @@ def _has_baseline() -> bool:
     return all(host.get(feature) for feature in BASELINE_FEATURES)
 
 
-class KernelStore(caching._Cache):  # type: ignore[misc, unused-ignore]
+class KernelStore(FunctionCache):  # type: ignore[misc, unused-ignore]
     """The compiled forms of one kernel."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

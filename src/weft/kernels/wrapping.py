@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
-from numba.core.callwrapper import PyCallWrapper
-from numba.core.types import BaseTuple, pyobject  # type: ignore[attr-defined, unused-ignore]
+
+from weft.kernels.numba_internals import BaseTuple, PyCallWrapper, cgutils, pyobject
 
 
 class KernelWrapper(PyCallWrapper):  # type: ignore[misc, unused-ignore]

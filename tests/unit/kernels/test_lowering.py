@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -183,12 +182,3 @@ def test_what_an_exception_says() -> None:
     assert compiled(checked)(np.arange(4), 3) == 3
     with pytest.raises(IndexError, match="there are fewer"):
         compiled(checked)(np.arange(4), 4)
-
-
-def test_garbage_is_collected_again_afterwards() -> None:
-    assert gc.isenabled()
-    assert compiled(lambda x: x + 1)(2) == 3
-    assert gc.isenabled()
-    with pytest.raises(numba.TypingError):
-        compiled(lambda x: x.nothing)(2)
-    assert gc.isenabled()

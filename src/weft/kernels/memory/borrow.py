@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
+
+from weft.kernels.numba_internals import cgutils
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]

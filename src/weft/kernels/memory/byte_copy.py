@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from weft.kernels.jit import bare_kernel, device_no_refcount
+from weft.kernels.numba_internals import cgutils
 from weft.kernels.signatures import Read
 
 Bytes = npt.NDArray[np.uint8]

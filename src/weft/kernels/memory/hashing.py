@@ -10,10 +10,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from weft.kernels.jit import always_inline, bare_kernel, device_no_refcount
+from weft.kernels.numba_internals import cgutils
 from weft.kernels.signatures import READ, Read
 
 Bytes = npt.NDArray[np.uint8]

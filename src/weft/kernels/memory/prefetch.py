@@ -6,8 +6,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
+
+from weft.kernels.numba_internals import cgutils
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
