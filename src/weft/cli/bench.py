@@ -145,11 +145,11 @@ def _show_table(rows: Sequence[Row]) -> None:
 
     for name, own in groupby(rows, key=itemgetter("benchmark")):
         table = Table(title=name, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-        table.add_column("case", ratio=1)
-        table.add_column("value", justify="right", max_width=17)
-        table.add_column("baseline", max_width=20)
+        table.add_column("case", min_width=24)
+        table.add_column("value", justify="right", max_width=12)
+        table.add_column("baseline", max_width=13, overflow="fold")
         table.add_column("ratio", justify="right", no_wrap=True)
-        table.add_column("goal", no_wrap=True)
+        table.add_column("goal", max_width=10)
         for row in own:
             ratio = row.get("ratio")
             table.add_row(
@@ -157,7 +157,7 @@ def _show_table(rows: Sequence[Row]) -> None:
                 f"{_figure(row['value'])} {row.get('unit') or ''}".rstrip(),
                 escape(str(row.get("baseline") or "")),
                 "" if ratio is None else f"{ratio:.2f}",
-                str(row.get("goal") or ""),
+                escape(str(row.get("goal") or "")),
             )
         Console().print(table)
 

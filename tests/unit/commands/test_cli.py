@@ -220,6 +220,16 @@ class TestBench:
         ]
         assert "loop" in weft("bench", "sums", "--folder", str(tmp_path)).stdout
 
+    def test_a_table_of_long_texts_fits_into_80_columns(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        texts = "'case': 'replication 1:1, 16 lanes, total 8.18 M/s', 'goal': 'total linear, effective log-like'"
+        row = f"{{{texts}, 'value': 2.8, 'unit': 'M events/s, effective', 'baseline': 'one lane alone', 'ratio': 1.2}}"
+        (tmp_path / "sums.py").write_text(f"def run(scale):\n    return [{row}]\n")
+        shown = weft("bench", "sums", "--folder", str(tmp_path)).stdout
+        assert all(len(line) <= 80 for line in shown.splitlines())
+        for word in ("replication", "M/s", "effective", "linear,", "log-like", "alone"):
+            assert f" {word}" in shown
+
     def test_says_when_there_are_none(self, tmp_path: Path) -> None:
         result = weft("bench", "--folder", str(tmp_path / "nowhere"))
         assert result.exit_code == 1
