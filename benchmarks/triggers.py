@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from math import inf
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from benchmarks.measure import Row, row
 from benchmarks.spark import tree_cpu
 
 from weft.errors import UsageError, did_you_mean
+from weft.runtime.spark.session import LASTING_SETTINGS, spark_session
 
 EVENTS, TRIGGERS = 1_000_000, 10
 KEYS = {100: ">= 2.5", 100_000: ">= 30"}
@@ -39,8 +42,10 @@ def run(scale: float = 1.0, part: str | None = None) -> list[Row]:
         raise UsageError(f"no part {part!r} of this benchmark; {did_you_mean(part, PARTS)}")
     chosen = PARTS if part is None else (part,)
     count = max(1000, int(EVENTS * scale))
+    if chosen == ("large",):
+        return [_large_alone(scale)]
     with tempfile.TemporaryDirectory() as folder:
-        streams = Streams(Path(folder))
+        streams = Streams(Path(folder), LASTING_SETTINGS)  # the loop leans on the JVM: let that be at its best
         streams.seconds("weft", streams.events(3, 1000, 100))  # starts Spark, its workers, and warms Java up
         rows: list[Row] = []
         for keys, goal in KEYS.items():
@@ -48,9 +53,7 @@ def run(scale: float = 1.0, part: str | None = None) -> list[Row]:
                 rows += _compared(streams, count, keys, goal)
         if "fixed" in chosen:
             rows.append(_fixed(streams, max(100, int(10_000 * scale))))
-        if "large" in chosen:
-            rows.append(_large(streams, max(1000, int(500_000 * scale))))
-    return rows
+    return [*rows, _large_alone(scale)] if "large" in chosen else rows
 
 
 def _compared(streams: Streams, count: int, keys: int, goal: str) -> list[Row]:
@@ -68,33 +71,32 @@ def _compared(streams: Streams, count: int, keys: int, goal: str) -> list[Row]:
 
 
 def _fixed(streams: Streams, size: int) -> Row:
-    """CPU seconds of a further trigger in a stream that has run for a while."""
-    seconds = _further(streams, "weft", size, 5, 25)
+    """CPU seconds of a trigger of a stream that has run for a while."""
+    seconds = streams.settled("weft", streams.events(25, size, FEW_KEYS), 10)
     return row(f"a trigger of {size:,} events", seconds, "CPU s", goal="<= 0.6")
 
 
-def _large(streams: Streams, size: int) -> Row:
-    seconds = _further(streams, "run", size, 2, 6)
+def _large_alone(scale: float) -> Row:
+    """In a process of its own: Java has the settings with which `weft run` starts it."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as alone:
+        return alone.submit(_large, max(1000, int(500_000 * scale))).result()
+
+
+def _large(size: int) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        streams = Streams(Path(folder))
+        seconds = streams.settled("run", streams.events(12, size, FEW_KEYS), 6)
     return row(f"weft run, triggers of {size:,} events", size / seconds / 1e6, "M events/CPU s", goal=">= 1")
-
-
-def _further(streams: Streams, way: str, size: int, few: int, many: int) -> float:
-    """CPU seconds of a trigger: the best of short streams and of long ones, by turns after one that warms up."""
-    short, long = (streams.events(triggers, size, 100) for triggers in (few, many))
-    streams.seconds(way, short)
-    best, _ = streams.turns([(way, short), (way, long)] * 2)
-    return (best[way, long] - best[way, short]) / (many - few)
 
 
 class Streams:
     """Streams over folders of files, one file to a trigger."""
 
-    def __init__(self, folder: Path) -> None:
-        from weft.runtime.spark.session import LASTING_SETTINGS, spark_session
-
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self._folder, self._number = folder, 0
-        self._session = spark_session(settings=LASTING_SETTINGS)  # the loop leans on the JVM: let that be at its best
+        self._session = spark_session(settings=settings)
         self.matches = 0
+        self._ends: list[float] = []  # CPU seconds of all processes when each trigger of a stream had ended
 
     def events(self, triggers: int, size: int, keys: int) -> Path:
         """A folder of files, one for each trigger."""
@@ -119,9 +121,19 @@ class Streams:
         """CPU seconds of all processes for a stream over a folder; `matches` are counted."""
         self._number += 1
         work = self._folder / f"work{self._number}"
+        self._ends = []
         before = tree_cpu()
         {"weft": self._weft, "loop": self._loop, "run": self._run}[way](events, work)
         return tree_cpu() - before
+
+    def settled(self, way: str, events: Path, first: int) -> float:
+        """CPU seconds of a trigger, from the end of one to that of the next: the mean of those after the first ones.
+
+        The start of a stream and its first triggers, in which Java compiles, are in no trigger that is measured.
+        """
+        self.seconds(way, events)
+        measured = self._ends[first - 1 :]
+        return (measured[-1] - measured[0]) / (len(measured) - 1)
 
     def turns(self, turns: Sequence[tuple[str, Path]]) -> tuple[dict[tuple[str, Path], float], list[int]]:
         """Streams one after the other: the least CPU seconds of each kind, and the matches of each turn."""
@@ -151,6 +163,7 @@ class Streams:
         places = {"sink": str(work / "out"), "checkpoint": str(work / "state")}
         program = weft.compile(QUERY, language="eql")
         query = continuous(program, [("S", str(events))], **places, until="read", files_per_trigger=1)
+        query.watch(lambda _: self._ends.append(tree_cpu()))
         query.start()
         query.wait()
 
@@ -163,6 +176,7 @@ class Streams:
 
         def count(found: Any, _: int) -> None:
             self.matches += found.count()
+            self._ends.append(tree_cpu())
 
         writer = frame.writeStream.option("checkpointLocation", str(work / "state")).foreachBatch(count)
         writer.trigger(availableNow=True).start().awaitTermination()
