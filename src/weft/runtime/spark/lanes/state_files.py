@@ -120,6 +120,7 @@ class LaneFiles:
     task: int = 0
     epoch: int = 0
     _base: StateFile | None = None
+    _read: dict[str, StateFile] = field(default_factory=dict)  # files that were read, by name
     _changed: dict[str, bytes | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -181,7 +182,7 @@ class LaneFiles:
     def _chain(self) -> Iterator[StateFile]:
         """The files from the latest one to a complete one."""
         try:
-            yield from _chain_from(self.folder, self._base)
+            yield from _chain_from(self.folder, self._base, self._read)
         except DamagedState as problem:
             raise _told(problem) from None
 
@@ -234,11 +235,15 @@ def _base_of(folder: Path, trigger: int, task: int = 0, *, new: bool) -> str | N
     raise DamagedState(folder, f"has no state of trigger {last}")
 
 
-def _chain_from(folder: Path, file: StateFile | None) -> Iterator[StateFile]:
-    """A file, the one that it changes, and so on to a complete one."""
+def _chain_from(folder: Path, file: StateFile | None, known: dict[str, StateFile] | None = None) -> Iterator[StateFile]:
+    """A file, the one that it changes, and so on to a complete one; `known` are those that need not be read again."""
+    known = {} if known is None else known
     while file is not None:
         yield file
-        file = None if file.base is None else read_state_file(folder / file.base)
+        base = file.base
+        if base is not None and base not in known:
+            known[base] = read_state_file(folder / base)
+        file = None if base is None else known[base]
 
 
 def check_lane(folder: Path, trigger: int) -> None:
