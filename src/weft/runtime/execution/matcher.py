@@ -24,7 +24,7 @@ from weft.runtime.identity.ids import identified
 from weft.runtime.lanes.ownership import emits_subset, filter_owned
 from weft.runtime.lanes.routing import placed
 from weft.runtime.operators.operator import Operator
-from weft.runtime.store.pages import FOREIGN, FORMAT, Paging, pages_below, pages_under
+from weft.runtime.store.pages import FOREIGN, FORMAT, WORTH_FORGETTING, Paging, pages_below, pages_under
 from weft.runtime.store.size import bytes_of
 from weft.runtime.watching.triggers import OperatorStats
 from weft.stored import Plain, canonical_text
@@ -296,6 +296,7 @@ class Matcher:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot, or None for a deleted page."""
+        self._identities.forget(self.oldest, least=WORTH_FORGETTING)
         own = {"format": self.fingerprint, "events": json.dumps([self._events, self._last, self._position]).encode()}
         pages = self._paging.changes(own) | pages_under(_IDENTITIES, self._identities.snapshot())
         for layer in self.layers:

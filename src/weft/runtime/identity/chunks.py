@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from weft.kernels.matches.identify import identify_events, rank_events
 from weft.runtime.data import blocks
@@ -63,8 +64,17 @@ class Identities(NamedTuple):
     ranks: Int64s
     known: npt.NDArray[np.bool_]
 
+    def since(self, row: int) -> Identities:
+        """Those of the events from a row on."""
+        return Identities(self.high[row:], self.low[row:], self.words[row:], self.ranks[row:], self.known[row:])
+
 
 NONE: Mapping[Attributes, Identities] = {}
+
+
+def bare(positions: Int64s, starts: Int64s, ends: Int64s) -> EventBatch:
+    """Events of which only the times are left."""
+    return EventBatch(pa.nulls(len(positions), pa.string()), starts, ends, positions)
 
 
 class Chunk:
@@ -91,6 +101,20 @@ class Chunk:
         first = int(np.searchsorted(self.ends, self.ends[-1]))
         first += int(np.searchsorted(self.starts[first:], self.starts[-1]))
         return Instant(self._times(-1), blocks.slice(self._events, first), self._lead if first == 0 else None)
+
+    def since(self, position: int) -> Chunk:
+        """The events from a position on, and those before it that have the times of the first of them."""
+        row = int(np.searchsorted(self.positions, position))
+        row = int(self._first_alike[row]) if row < len(self) else row
+        if row == 0:
+            return self
+        if self._events is None:
+            rest = Chunk(bare(*(part[row:] for part in (self.positions, self.starts, self.ends))), None)
+            rest._events = None
+        else:
+            rest = Chunk(blocks.slice(self._events, row), None)
+        rest._known = {own: found.since(row) for own, found in self._known.items()}
+        return rest
 
     @cached_property
     def _first_alike(self) -> Int64s:

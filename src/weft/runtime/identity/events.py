@@ -14,7 +14,7 @@ from weft.kernels.matches.identify import identify_events
 from weft.runtime.data import blocks
 from weft.runtime.data.buffers import fixed
 from weft.runtime.data.events import EventBatch, Int64s
-from weft.runtime.identity.chunks import Attributes, Chunk, Identities, Instant, UInt64s
+from weft.runtime.identity.chunks import Attributes, Chunk, Identities, Instant, UInt64s, bare
 from weft.runtime.store.pages import FOREIGN, Array, Growing, Pages, Paging
 
 LEAST = 1 << 12  # fewer events are not worth a chunk of their own, nor a look at which still matter
@@ -35,6 +35,7 @@ class EventIdentities:
         self._key: tuple[str, ...] = ()
         self._stored_key: tuple[str, ...] | None = None
         self._look_at = LEAST  # so many events are worth a look at which still matter
+        self._is_shared = False  # whether others have its chunks, or it those of others: these stay whole
         self._paging = Paging()
 
     def identify_by(self, key: tuple[str, ...]) -> None:
@@ -62,11 +63,13 @@ class EventIdentities:
     def chunks_of(self, positions: Int64s) -> tuple[Chunk, ...]:
         """Return the chunks with events at ascending positions."""
         self._settle()
+        self._is_shared = True
         low, high = positions[0], positions[-1]
         return tuple(chunk for chunk in self._chunks if chunk.positions[-1] >= low and chunk.positions[0] <= high)
 
     def share(self, chunks: Iterable[Chunk]) -> None:
         """Look events up in chunks of other lanes, too."""
+        self._is_shared = True
         new = [chunk for chunk in chunks if not any(chunk is own for own in self._chunks)]
         self._chunks += new
         self._count += sum(map(len, new))
@@ -82,13 +85,19 @@ class EventIdentities:
     def __len__(self) -> int:
         return sum(map(len, self._chunks)) + sum(map(len, self._fresh))
 
-    def forget(self, oldest: Callable[[], int | None]) -> None:
-        """Release the events before a position (None: all) if they are many, as finding it takes time."""
-        if len(self) < self._look_at:
+    def forget(self, oldest: Callable[[], int | None], *, least: int | None = None) -> None:
+        """Release the events before a position (None: all) if they are many, as finding it takes time.
+
+        `least`: release them if they are at least this many.
+        """
+        if len(self) < (self._look_at if least is None else least):
             return
         self._settle()
         first = oldest()
-        self._chunks = [] if first is None else [chunk for chunk in self._chunks if chunk.positions[-1] >= first]
+        kept = [] if first is None else [chunk for chunk in self._chunks if chunk.positions[-1] >= first]
+        if kept and first is not None and not self._is_shared:
+            kept[0] = kept[0].since(first)
+        self._chunks = kept
         self._look_at = max(LEAST, 2 * len(self))
 
     def of(self, positions: Int64s, attributes: Attributes) -> tuple[UInt64s, UInt64s]:
@@ -186,11 +195,7 @@ def _chunk(rows: pa.RecordBatch, stored: list[Attributes]) -> Chunk:
         high, low = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
         identify_events(fixed(words), fixed(starts), fixed(ends), fixed(ranks), high, low)
         known[attributes] = Identities(high, low, words, ranks, np.ones(len(rows), bool))
-    return Chunk(_bare(positions, starts, ends), None, known)
-
-
-def _bare(positions: Int64s, starts: Int64s, ends: Int64s) -> EventBatch:
-    return EventBatch(pa.nulls(len(positions), pa.string()), starts, ends, positions)
+    return Chunk(bare(positions, starts, ends), None, known)
 
 
 def _joined(chunks: list[Chunk], stored: list[Attributes]) -> list[Chunk]:
@@ -202,4 +207,4 @@ def _joined(chunks: list[Chunk], stored: list[Attributes]) -> list[Chunk]:
         own: Identities(*(np.concatenate(parts) for parts in zip(*(c.identities(own) for c in chunks), strict=True)))
         for own in stored
     }
-    return [Chunk(_bare(*times), None, known)]
+    return [Chunk(bare(*times), None, known)]

@@ -19,7 +19,7 @@ from weft.runtime.reading.order import Reading
 from weft.runtime.results.shaping import shape_of
 from weft.runtime.results.typed import typed_rows
 from weft.runtime.store.event_buffer import EventBuffer
-from weft.runtime.store.pages import Paging, pages_below, pages_under
+from weft.runtime.store.pages import WORTH_FORGETTING, Paging, pages_below, pages_under
 from weft.runtime.writing.match_rows import Finish, to_record_batches
 
 _KEPT = "kept"
@@ -102,6 +102,7 @@ class Results:
 
     def snapshot(self) -> dict[str, bytes | None]:
         """The pages of the state that changed since the last snapshot, or None for a deleted page."""
+        self._kept.forget(self.matcher.oldest, least=WORTH_FORGETTING)
         kept = self._paging.changes({}, growing=[self._kept.growing(_KEPT)])
         return {**self.matcher.snapshot(), **kept}
 

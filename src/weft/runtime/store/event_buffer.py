@@ -104,9 +104,12 @@ class EventBuffer:
             self._chunks[small:] = [blocks.concat(self._chunks[small:])]
         return self._chunks
 
-    def forget(self, oldest: Callable[[], int | None]) -> None:
-        """Release the events before a position (None: all) if they are many, as finding it takes time."""
-        if len(self) < self._look_at:
+    def forget(self, oldest: Callable[[], int | None], *, least: int | None = None) -> None:
+        """Release the events before a position (None: all) if they are many, as finding it takes time.
+
+        `least`: release them if they are at least this many.
+        """
+        if len(self) < (self._look_at if least is None else least):
             return
         first = oldest()
         if self._loose:

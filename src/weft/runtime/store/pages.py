@@ -20,6 +20,7 @@ from weft.runtime.data.events import Int64s
 FORMAT = 4  # of all pages: another number for another layout, which this one cannot read
 FOREIGN = "the saved state belongs to another program or version: start with a new checkpoint"
 ITEMS = 1024  # on a page: numbers, texts or events
+WORTH_FORGETTING = 64  # events: before so many are saved, those that do not matter any more are given up
 
 Array = npt.NDArray[Any]
 Number = TypeVar("Number", bound=np.generic)

@@ -37,7 +37,7 @@ from weft.runtime.operators.automaton.sessions import SessionTracker
 from weft.runtime.operators.automaton.shares import RankShare
 from weft.runtime.operators.automaton.windows import WindowKeys, window_of
 from weft.runtime.operators.operator import Operator
-from weft.runtime.store.pages import Growing, Paging, pages_below, pages_under
+from weft.runtime.store.pages import WORTH_FORGETTING, Growing, Paging, pages_below, pages_under
 from weft.runtime.store.size import bytes_of
 
 Int32s = npt.NDArray[np.int32]
@@ -165,6 +165,8 @@ class QueryRun:
 
     def changes(self) -> tuple[dict[str, bytes], list[str]]:
         """Return the pages that may have changed, and the names of unchanged pages that are still needed."""
+        if self.fields is not None:
+            self.fields.kept.forget(self.run.oldest_position, least=WORTH_FORGETTING)
         nodes, live = node_pages(self.run, self._saved)
         self._saved = int(self.run.control[tecs.HEAD])
         kept = [name for name in (f"nodes/{number}" for number in live) if name not in nodes]
