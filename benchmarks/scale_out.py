@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from benchmarks.measure import Row, row
-from benchmarks.spark import tree_cpu_seconds, write_events
+from benchmarks.spark import tree_cpu, tree_cpu_seconds, write_events
 
 ROWS = 8_000_000
 LANES, MANY = 2, 64
@@ -25,7 +25,7 @@ PARTITION BY [key] WITHIN 3000 MILLISECONDS"""
 
 
 def run(scale: float = 1.0, part: str | None = None) -> list[Row]:
-    """The coefficients (`part` "stages"), and jobs of several sizes ("sizes")."""
+    """The coefficients (`part` "stages"), and jobs of several sizes ("sizes"); on request "larger" ones."""
     count = max(200_000, int(ROWS * scale))
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "events.parquet")
@@ -35,6 +35,8 @@ def run(scale: float = 1.0, part: str | None = None) -> list[Row]:
             found += _stages(path, count)
         if part in (None, "sizes"):
             found += _sizes(folder, count)
+        if part == "larger":
+            found += _larger(folder, count)
         return found
 
 
@@ -107,21 +109,52 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return best, found
 
 
-def _sizes(folder: str, count: int) -> Iterator[Row]:
-    """Whole jobs of an eighth, a half and all of the events: of a path, and of a frame that Spark scans."""
+def _ways() -> dict[str, Callable[[str], Any]]:
+    """Jobs by the way in which they read a file."""
     import weft
     from weft.runtime.spark.session import spark_session
 
-    sizes = [count // 8, count // 2, count]
-    paths = [str(Path(folder) / f"{size}.parquet") for size in sizes]
-    for path, size in zip(paths, sizes, strict=True):
-        write_events(path, size)
     session, program = spark_session(), weft.compile(QUERY)
-    ways: dict[str, Callable[[str], Any]] = {
+    return {
         "path": lambda path: weft.match(path, program, lanes=LANES).toArrow(),
         "frame": lambda path: weft.match(session.read.parquet(path), program, lanes=LANES, scan="spark").toArrow(),
     }
-    for name, work in ways.items():
+
+
+def _written(folder: str, sizes: Sequence[int]) -> list[str]:
+    """Files of so many events."""
+    paths = [str(Path(folder) / f"{size}.parquet") for size in sizes]
+    for path, size in zip(paths, sizes, strict=True):
+        write_events(path, size)
+    return paths
+
+
+def _larger(folder: str, count: int) -> Iterator[Row]:
+    """Single jobs of an eighth, a half, all of the events, and four times as many; the first two predict the others.
+
+    A frame that Spark scans stops at all of them.
+    """
+    sizes = [count // 8, count // 2, count, 4 * count]
+    paths = _written(folder, sizes)
+    for name, work in _ways().items():
+        work(paths[0])  # starts Spark and its workers, compiles
+        jobs = list(zip(sizes, paths, strict=True))[: None if name == "path" else -1]
+        found = []
+        for size, path in jobs:
+            before, began = tree_cpu(), time.perf_counter()
+            work(path)
+            found.append(tree_cpu() - before)
+            slope = (found[1] - found[0]) / (sizes[1] - sizes[0]) if len(found) > 1 else 0.0
+            ratio = found[-1] / (found[0] + slope * (size - sizes[0])) if len(found) > 2 else None
+            seconds = f"{name}: {size:,} events ({time.perf_counter() - began:.1f} s passed)"
+            yield row(seconds, found[-1], "CPU s", "" if ratio is None else "predicted", ratio)
+
+
+def _sizes(folder: str, count: int) -> Iterator[Row]:
+    """Whole jobs of an eighth, a half and all of the events: of a path, and of a frame that Spark scans."""
+    sizes = [count // 8, count // 2, count]
+    paths = _written(folder, sizes)
+    for name, work in _ways().items():
         seconds = tree_cpu_seconds([lambda path=path, work=work: work(path) for path in paths], repeats=2)
         slope = (seconds[1] - seconds[0]) / (sizes[1] - sizes[0])
         fixed = seconds[0] - slope * sizes[0]

@@ -154,6 +154,14 @@ def cases(path: str, program: Program, strategy: str = "key") -> dict[str, Calla
 
 def write_events(path: str, rows: int, keys: int = 1000, first: int = 0) -> None:
     """Events in order of time, four types, a thousand keys, from a time on."""
+    pieces = range(0, rows, ROWS)
+    with pq.ParquetWriter(path, _events(1, keys, first).schema) as file:
+        for done in pieces:
+            table = _events(min(ROWS, rows - done), keys, first + 3 * done)
+            file.write_table(table, row_group_size=1 << 20)
+
+
+def _events(rows: int, keys: int, first: int) -> pa.Table:
     random = np.random.default_rng(1)
     table = {
         "ts": first + np.arange(rows) * 3 + random.integers(0, 3, rows),
@@ -161,7 +169,7 @@ def write_events(path: str, rows: int, keys: int = 1000, first: int = 0) -> None
         "key": random.integers(0, keys, rows),
         "val": random.random(rows),
     }
-    pq.write_table(pa.table(table), path, row_group_size=1 << 20)
+    return pa.table(table)
 
 
 def tree_cpu_seconds(works: Sequence[Callable[[], object]], repeats: int = 3) -> list[float]:
