@@ -156,6 +156,16 @@ def test_a_checkpoint_is_damaged_only_if_a_file_fails_verification(tmp_path: Pat
     assert "is damaged (spark/state/0/0/2.changelog has a wrong checksum" in str(told(failure, str(tmp_path)))
 
 
+def test_a_process_that_starts_too_slowly_is_told_as_such(tmp_path: Path) -> None:
+    state = written(tmp_path) / "spark" / "state" / "0" / "0"
+    _summed(state / "1.changelog", bytes(range(256)) * 9)
+    failure = RuntimeError("org.apache.spark.SparkException: Python worker failed to connect back. SQLSTATE: XXKST")
+    assert is_passing(failure, str(tmp_path))
+    assert "did not start within the ten seconds" in str(told(failure, str(tmp_path)))
+    (state / "1.changelog").write_bytes(b"x" * 2304)
+    assert "is damaged (" in str(told(failure, str(tmp_path)))
+
+
 def committed(folder: Path, triggers: int) -> Path:
     """The state files of a lane after so many triggers."""
     for trigger in range(triggers):

@@ -12,10 +12,11 @@ from weft.runtime.spark.shipping import MISSING
 
 JAVA_GONE = "Spark's Java process has ended, most likely for want of memory"
 MORE_MEMORY = "give it more (PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell')"
+_NOT_STARTED = "Python worker failed to connect back"  # within the ten seconds that Spark gives it
 # What Spark says when a process that worked for it is gone; the work can be done again.
 _DIED = (
     "Python worker exited unexpectedly",
-    "Python worker failed to connect back",
+    _NOT_STARTED,
     "PYTHON_WORKER",
     "ExecutorLostFailure",
     "Lost executor",
@@ -114,10 +115,15 @@ def told(failure: Exception, checkpoint: str) -> Exception:
             f"another run uses the checkpoint {checkpoint} ({why}): stop that one and start this one again, or use "
             "another checkpoint and another sink"
         )
+    damage = find_damage(checkpoint) if is_suspicious(failure) else None
+    if damage is not None:
+        return damaged(checkpoint, damage)
+    if _NOT_STARTED in text:
+        return UsageError(
+            "a Python process of the run did not start within the ten seconds that Spark gives it: this machine does "
+            "too much else. Start the run again; it goes on where it was"
+        )
     if is_suspicious(failure):
-        damage = find_damage(checkpoint)
-        if damage is not None:
-            return damaged(checkpoint, damage)
         return UsageError(
             f"Spark could not read its state, though all files of the checkpoint {checkpoint} are whole ({why}): start "
             "the run again; it goes on where it was"
