@@ -6,6 +6,7 @@ from itertools import pairwise
 from random import Random
 
 from hypothesis import strategies as st
+from tests.strategies import with_some_extremes
 from tests.strategies_epn import EventDict
 
 TYPES = ("A", "B", "C", "D", "E")
@@ -75,7 +76,8 @@ def block_streams(most: int = 14) -> st.SearchStrategy[list[EventDict]]:
 
     It is made of a number: drawn one by one, events that match four others are too rare.
     """
-    return st.integers(0, 1 << 30).map(lambda seed: stream_of(Random(seed), most))
+    plain = st.integers(0, 1 << 30).map(lambda seed: stream_of(Random(seed), most))
+    return plain.flatmap(lambda events: with_some_extremes(events, "kxj"))
 
 
 def stream_of(random: Random, most: int) -> list[EventDict]:

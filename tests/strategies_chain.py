@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.strategies import with_some_extremes
 
 from weft import AfterMatch, Pattern, e, step
 from weft.errors import UsageError
@@ -26,7 +27,7 @@ def streams(draw: st.DrawFn, most: int = 9) -> list[EventDict]:
         attributes = {"x": draw(st.integers(0, 2)), "k": draw(st.sampled_from(["p", "q"]))}
         kept = {name: value for name, value in attributes.items() if draw(st.integers(0, 9))}
         events.append({"type": draw(st.sampled_from(TYPES)), "ts": time, **kept})
-    return events
+    return draw(with_some_extremes(events, "xk"))
 
 
 CONDITIONS = st.sampled_from([e.x > 0, e.x < 2, e.x == 1, (e.x == 0) | (e.k == "p"), ~(e.x == 2), e.x.is_null()])
