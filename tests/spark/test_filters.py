@@ -1,4 +1,4 @@
-"""Events that no query can use do not leave the JVM; what users are told of them stays true."""
+"""Events that no query can use do not leave the JVM, and reports about them stay correct."""
 
 from __future__ import annotations
 

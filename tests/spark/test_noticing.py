@@ -1,4 +1,4 @@
-"""What a PySpark user would not notice otherwise: matches of a frame tell what is doubtful when they are worked out."""
+"""Warnings about the data of a frame in PySpark are shown when its matches are computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators in stages on Spark: what tasks of each stage find and send gives what is meant; so does Spark."""
+"""Operators in stages on Spark: the matches of all stages equal the definition."""
 
 from __future__ import annotations
 

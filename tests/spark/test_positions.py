@@ -1,4 +1,4 @@
-"""Positions are counted in time ranges: lanes are sent their own events only, and know where these stand."""
+"""Positions are counted in time ranges: lanes get only their own events, with positions."""
 
 from __future__ import annotations
 

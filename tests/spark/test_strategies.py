@@ -1,4 +1,4 @@
-"""Every strategy on Spark: the lanes of a batch and of a stream, with restarts, give what is meant; so does Spark."""
+"""Every strategy on Spark: the lanes of a batch and of a stream, with restarts, equal the definition."""
 
 from __future__ import annotations
 

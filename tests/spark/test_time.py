@@ -1,4 +1,4 @@
-"""Time passes in a stream: what waits for it is decided when the watermark has passed, whoever sends the events."""
+"""Time in a stream: pending matches become final when the watermark passes, whichever source advances it."""
 
 from __future__ import annotations
 

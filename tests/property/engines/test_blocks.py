@@ -1,4 +1,4 @@
-"""Searches in blocks select what is meant, as the search slot by slot does; often there is something to find."""
+"""Searches in blocks select the same sets as the definition and as the search slot by slot."""
 
 from __future__ import annotations
 

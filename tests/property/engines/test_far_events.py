@@ -1,4 +1,4 @@
-"""Events as far apart as times come: every context and operator with a span of time returns, with what is meant."""
+"""Events at extreme distances in time: every context and operator with a time span returns what the definition does."""
 
 from __future__ import annotations
 

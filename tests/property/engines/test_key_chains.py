@@ -1,4 +1,4 @@
-"""Chains by key give what the sequences they stand for mean: with ties, intervals, odd keys, restarts and sweeps."""
+"""Keyed chains equal the definition of their sequences: with ties, intervals, unusual keys, restarts and sweeps."""
 
 from __future__ import annotations
 

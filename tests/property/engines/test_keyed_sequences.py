@@ -1,4 +1,4 @@
-"""Sequences of events with equal keys, which have a kernel of their own, select what is meant."""
+"""Keyed sequences, which have a separate kernel, equal the definition."""
 
 from __future__ import annotations
 

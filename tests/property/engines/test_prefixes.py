@@ -1,4 +1,4 @@
-"""Patterns that begin alike find what is meant when their beginning is found once, whatever their policies."""
+"""Patterns with a common prefix equal the definition when the prefix is evaluated once, for all policies."""
 
 from __future__ import annotations
 

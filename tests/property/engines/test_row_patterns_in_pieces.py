@@ -1,4 +1,4 @@
-"""Row patterns over rows that come in pieces: what is decided is what the whole gives, whatever the pieces."""
+"""Row patterns over rows that arrive in pieces: the final matches equal those of the whole input."""
 
 from __future__ import annotations
 

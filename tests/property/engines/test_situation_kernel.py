@@ -1,4 +1,4 @@
-"""The kernel of situations selects what is meant with as little room as there can be, and also what others could."""
+"""The kernel of situations equals the definition, also with minimal space for its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engines select what is meant: for any patterns, policies, contexts and streams, any batches, any restart."""
+"""Engines equal the definition of situations: for all patterns, policies, contexts, streams, batches and restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every split that is offered of a sequence or of `all` finds what is meant, whatever the policies."""
+"""Every split that is offered for a sequence or for `all` equals the definition, for all policies."""
 
 from __future__ import annotations
 

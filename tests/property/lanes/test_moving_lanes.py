@@ -1,4 +1,4 @@
-"""A run that is started again with other lanes or another strategy finds what is meant: nothing is lost or doubled."""
+"""A run that is restarted with other lanes or another strategy finds the same matches, without loss or duplicates."""
 
 from __future__ import annotations
 

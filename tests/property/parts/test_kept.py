@@ -1,4 +1,4 @@
-"""Events that are kept are found again by position, whatever is given up, and wherever it is saved and loaded."""
+"""Buffered events are found by position after any release, save and restore."""
 
 from __future__ import annotations
 

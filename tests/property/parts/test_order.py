@@ -1,4 +1,4 @@
-"""Reading events against sorting plain dicts, whatever the sizes of batches."""
+"""Reading events equals sorting plain dicts, for all sizes of batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that start at events with a constant are found by the index as they are meant to be: whatever the constants."""
+"""The index finds the rules that start at an event, for all constants."""
 
 from __future__ import annotations
 

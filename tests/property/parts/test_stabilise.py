@@ -1,4 +1,4 @@
-"""Merging sources against sorting plain tuples, whatever the batches, heartbeats and silences."""
+"""Merging sources equals sorting plain tuples, for all batches, heartbeats and silences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oldest of what waits is dropped: every match that is found is meant, and those of later events are all found."""
+"""Eviction of the oldest partial matches: every match is correct, and those of later events are complete."""
 
 from __future__ import annotations
 

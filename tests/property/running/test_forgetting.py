@@ -1,4 +1,4 @@
-"""Keys of absences are forgotten as the program says: the same absences as are meant, whatever is given up and when."""
+"""Keys of absences expire as the program says: absences equal the definition, whatever is released when."""
 
 from __future__ import annotations
 

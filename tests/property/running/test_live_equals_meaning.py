@@ -1,4 +1,4 @@
-"""Queries that come and go: each finds what is meant by the part of the stream that it lives through."""
+"""Deployed and removed queries: each finds the matches of the part of the stream in which it is deployed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fewer events: whatever is shed or dropped, every match that is found is one of the whole stream."""
+"""Load shedding: whatever is dropped, every match is one of the whole stream."""
 
 from __future__ import annotations
 

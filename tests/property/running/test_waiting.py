@@ -1,4 +1,4 @@
-"""A queue that leaves events out unread: whatever is pushed out, what is found are matches of the whole stream."""
+"""A queue that drops events unread: whatever is dropped, every match is one of the whole stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who feeds whom: types read and defined, depths, and cycles, whatever the languages."""
+"""Feeding between queries of all languages: types read and defined, depths, and cycles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries whose matches are counted, and not told: how far partial matches come, without Spark."""
+"""Queries whose matches are counted without being emitted: how far partial matches come, without Spark."""
 
 from __future__ import annotations
 

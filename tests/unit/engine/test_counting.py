@@ -1,4 +1,4 @@
-"""Numbers of matches that nobody could list; and what is said, and done, when somebody tries."""
+"""Numbers of matches that are too large to enumerate, and the warnings and errors about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields of matches as attributes of derived events, whatever kinds their values have."""
+"""Fields of matches as attributes of derived events, for all kinds of values."""
 
 from __future__ import annotations
 

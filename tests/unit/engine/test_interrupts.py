@@ -1,4 +1,4 @@
-"""Ctrl-C in Python: kernels that look for long come back between, whatever the language."""
+"""Ctrl-C in Python: long searches in kernels return regularly, in all languages."""
 
 from __future__ import annotations
 
