@@ -34,6 +34,7 @@ from weft.plan.partitioning.splits import PLACED
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.options import Arrival, Options
+from weft.wording import plural
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
 FORMAT_OF_SUFFIX: dict[str, OutputFormat] = {".csv": "csv", ".parquet": "parquet"}
@@ -201,7 +202,10 @@ def match(
     for doubt in run.doubts:
         say(f"warning: {doubt}", err=True)
     if sys.stderr.isatty() and not told.count and run.counters.get("matches") == 0:
-        say(f"no matches in {run.counters.get('events', 0):,} events; `weft why` says what some of them lack", err=True)
+        say(
+            f"no matches in {plural(run.counters.get('events', 0), 'event')}; `weft why` says what some of them lack",
+            err=True,
+        )
     if told.stats:
         seconds = clock.perf_counter() - started
         stages = {"compile": compiled, **run.seconds}

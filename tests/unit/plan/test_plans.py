@@ -28,8 +28,8 @@ def test_the_matcher_holds_the_plan(name: str) -> None:
     matcher = Matcher(chosen)
     assert matcher.plan is chosen
     assert [layer.node for layer in matcher.layers] == list(chosen.layers)
-    told = sorted(number for layer in matcher.layers for number in layer.told)
-    assert told == list(range(len(chosen.queries)))
+    emitted = sorted(number for layer in matcher.layers for number in layer.emitted_numbers)
+    assert emitted == list(range(len(chosen.queries)))
 
 
 def test_a_part_of_a_plan_has_what_its_queries_need() -> None:

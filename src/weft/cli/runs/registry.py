@@ -13,6 +13,7 @@ from weft.cli.console import say, say_json
 from weft.errors import UsageError
 from weft.running import registry
 from weft.runtime.watching.left_out import WAYS, by_query
+from weft.wording import plural
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name, as given to `weft run --name`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -80,7 +81,7 @@ def query_line(query: str, about: Mapping[str, Any], status: Mapping[str, Any]) 
     steps = (about.get("steps") or {}).get(query, ())
     reached = [f"{step} {(status.get('steps') or {}).get(part, 0):,}" for step, part in steps]
     left_out = by_query(status.get("left_out") or {}, status["queries"])
-    told = [*reached, f"{own['matches']:,} matches", *(str(one) for one in left_out if one.query == query)]
+    told = [*reached, plural(own["matches"], "match", "matches"), *(str(one) for one in left_out if one.query == query)]
     silence = own.get("silent_for")
     doubt = f"  silent for {timedelta(seconds=int(silence))}, longer than ever before" if silence else ""
     return f"  {query}: {', '.join(told)}{doubt}"

@@ -11,6 +11,7 @@ from weft.algebra.query import Program
 from weft.plan.parallel.model import Model
 from weft.plan.parallel.rates import MOST_MEMBERS, Component, components_of
 from weft.statistics import Statistics
+from weft.wording import plural
 
 MOST_LANES = 1024  # that are proposed
 INDENT = " " * 12
@@ -103,6 +104,6 @@ def rates_lines(program: Program, model: Model, statistics: Statistics | None = 
         rates = f"{task.component.rate_in:>12,.0f}  {task.component.rate_out:>12,.0f}"
         yield f"{INDENT}{name:{width}}  {rates}  {task.count:>5}  ({task.exact:.3f})"
     total = sum(task.exact for task in tasks)
-    yield f"{INDENT}{total:.2f} tasks in all: {lanes_of(tasks)} lanes"
+    yield f"{INDENT}{total:.2f} tasks in all: {plural(lanes_of(tasks), 'lane')}"
     if any(task.component.kind == "any iteration" for task in tasks):
         yield f"{INDENT}a run that nothing bounds is taken to have {MOST_MEMBERS} members"

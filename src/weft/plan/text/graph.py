@@ -12,13 +12,14 @@ from weft.algebra.text.program import to_text
 from weft.plan.atoms import IsType
 from weft.plan.chains import ChainStep
 from weft.plan.graph import Graph
+from weft.wording import plural
 
 FEW = 3  # queries that are named where there are many
 
 
 def graph_lines(graph: Graph) -> Iterator[str]:
     """One line per node: its number, what it does (variables are numbers), where from, and which queries share it."""
-    yield f"graph of {len(graph.nodes)} operators; sources are fused with classify"
+    yield f"graph of {plural(len(graph.nodes), 'operator')}; sources are fused with classify"
     for number, node in enumerate(graph.nodes):
         inputs = f"   from {', '.join(f'n{place}' for place in node.inputs)}" if node.inputs else ""
         yield f"  n{number}: {node_text(graph, number)}{inputs}{_sharing(graph, number)}"

@@ -10,6 +10,7 @@ from weft.plan.graph import Graph
 from weft.plan.operators import JoinOp, Plan
 from weft.plan.partitioning.lane_groups import LaneGroup
 from weft.plan.text.graph import node_text
+from weft.wording import plural
 
 INDENT = " " * 12
 
@@ -17,7 +18,7 @@ INDENT = " " * 12
 def placement_lines(plan: Plan) -> Iterator[str]:
     """The nodes with their loads and lanes, for people."""
     found = placement_json(plan)
-    counts = [_count(found["lanes"], "lane"), _count(len(found["nodes"]), "node"), _count(found["stages"], "stage")]
+    counts = [plural(found["lanes"], "lane"), plural(len(found["nodes"]), "node"), plural(found["stages"], "stage")]
     yield f"  nodes     {counts[0]} on {counts[1]}, in {counts[2]}"
     for node in found["nodes"]:
         capacity = "" if len({own.capacity for own in plan.placed}) == 1 else f", capacity {node['capacity']:g}"
@@ -26,10 +27,6 @@ def placement_lines(plan: Plan) -> Iterator[str]:
         )
         for lane in node["lanes"]:
             yield f"{INDENT}   stage {lane['stage']}{_share_text(lane)}: {'; '.join(lane['operators'])}{_ways(lane)}"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _share_text(lane: dict[str, Any]) -> str:

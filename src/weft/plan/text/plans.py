@@ -22,6 +22,7 @@ from weft.plan.text.graph import graph_dot, graph_lines
 from weft.plan.text.rules import rule_set_dot, rule_set_lines
 from weft.plan.text.situations import stage_lines
 from weft.tree import Node
+from weft.wording import plural
 
 MOST_STATES = 200  # shown by `tables_text`; the engine itself has no limit
 MOST_VARIED = 8  # predicates whose truths are varied one by one
@@ -34,7 +35,7 @@ def plan_text(plan: Plan, shared: Iterable[str] = ()) -> str:
         "plan",
         f"  read      {_attributes(plan.columns)}",
         f"  keep      {kinds}",
-        f"  classify  by {len(_predicates(plan))} predicates, each evaluated once",
+        f"  classify  by {plural(len(_predicates(plan)), 'predicate')}, each evaluated once",
     ]
     lines += shared
     for layer in plan.layers:

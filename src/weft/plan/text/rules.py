@@ -10,6 +10,7 @@ from weft.algebra.text.network import quoted
 from weft.algebra.text.program import to_text
 from weft.algebra.text.rules import rule_lines
 from weft.tree import Node
+from weft.wording import plural
 
 
 def shapes_of(rules: Sequence[Rule]) -> list[tuple[Rule, list[int]]]:
@@ -24,8 +25,7 @@ def shapes_of(rules: Sequence[Rule]) -> list[tuple[Rule, list[int]]]:
 def rule_set_lines(rules: Sequence[Rule]) -> Iterator[str]:
     """Rules of a plan for people: shape by shape, with one rule of each in full; and who feeds whom."""
     shapes = shapes_of(rules)
-    count = "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
-    yield f"{count} of {len(shapes)} shape{'s' if len(shapes) > 1 else ''}, from one table"
+    yield f"{plural(len(rules), 'rule')} of {plural(len(shapes), 'shape')}, from one table"
     for number, (example, members) in enumerate(shapes):
         names = sorted({rules[member].name for member in members})
         more = f" … ({len(names)} types)" if len(names) > 4 else ""

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from weft.runtime.watching.left_out import in_words
+from weft.wording import plural
 
 
 class OperatorStats(NamedTuple):
@@ -122,8 +123,8 @@ class Trigger:
         """One line, for a log."""
         found = ", ".join(f"{name} {count:,}" for name, count in self.matches.items() if count)
         parts = [
-            f"{self.events:,} events",
-            f"{sum(self.matches.values()):,} matches" + (f" ({found})" if found else ""),
+            plural(self.events, "event"),
+            plural(sum(self.matches.values()), "match", "matches") + (f" ({found})" if found else ""),
             *([f"{self.late:,} late"] if self.late else []),
             *([f"{self.unreadable:,} unreadable"] if self.unreadable else []),
             *in_words(self.left_out, self.matches),

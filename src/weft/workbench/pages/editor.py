@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import ui
 
+from weft.wording import plural
 from weft.workbench.checking import Checked
-from weft.workbench.pages.frame import asked, plural
+from weft.workbench.pages.frame import asked
 from weft.workbench.service import ProgramSource, Workbench
 
 LOOK = {"error": "weft-bad", "warning": "weft-doubt", "none": "weft-good"}  # by severity

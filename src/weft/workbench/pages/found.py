@@ -11,7 +11,8 @@ from typing import Any
 
 from nicegui import ui
 
-from weft.workbench.pages.frame import button, card, picture, plural, table
+from weft.wording import plural
+from weft.workbench.pages.frame import button, card, picture, table
 from weft.workbench.pages.readings import draw_funnels
 from weft.workbench.trying import Tried
 

@@ -107,8 +107,3 @@ def button(text: str, do: Callable[[], Awaitable[None] | None], name: str, look:
 
     made = ui.button(text, on_click=work).props(f'data-testid="{name}" no-caps unelevated {look}')
     return made
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    """A count with its noun: `1 match`, `2 matches`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from weft.running.changing import ProgramChange
+from weft.wording import plural
 from weft.workbench.following import CheckpointInfo, FoundMatch
-from weft.workbench.pages.frame import plural
 from weft.workbench.run_info import LaneInfo, OperatorInfo, QueryInfo, RunDetail, RunInfo
 
 BEHIND = 0.9  # busy for a larger share of the time than this, a run does not keep up with its input

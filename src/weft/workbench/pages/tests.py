@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from weft.wording import plural
 from weft.workbench.jobs import TestCase, TestReport
 from weft.workbench.pages.frame import asked, button, card, frame, texts
 from weft.workbench.service import Workbench
@@ -55,5 +56,5 @@ def _case(case: TestCase) -> None:
     if not case.passed:
         lines = [f"missing  {one.get('query')}: {one.get('positions')}" for one in case.missing]
         lines += [f"extra    {one.get('query')}: {one.get('positions')}" for one in case.extra]
-        lines += [f"{one['found']} matches, expected {one['expected']}" for one in case.counts]
+        lines += [f"{plural(one['found'], 'match', 'matches')}, expected {one['expected']}" for one in case.counts]
         texts(lines, "difference").classes("q-pl-lg")
