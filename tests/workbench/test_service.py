@@ -107,6 +107,17 @@ def test_samples_are_json_lines_csv_or_a_file(bench: Workbench) -> None:
         bench.try_program(ProgramSource("SELECT", "ceql"), Sample(rows=ROWS))
 
 
+def test_a_kept_test_has_the_columns_of_the_sample(bench: Workbench) -> None:
+    bench.save("pair.ceql", PAIR)
+    source = bench.program("pair.ceql")
+    rows = "kind,at,x\nA,1,5\nB,2,5\nB,3,6\n"
+    assert bench.keep_as_test(source, Sample(rows=rows, time="at", type="kind"), "a pair") == "pair.test.toml"
+    (case,) = bench.tests(["pair.test.toml"]).cases
+    assert (case.name, case.passed) == ("a pair", True)
+    with pytest.raises(UsageError, match="have the time in 'at', and this sample in 'ts'"):
+        bench.keep_as_test(source, Sample(rows=ROWS), "other columns")
+
+
 def test_what_is_found_is_kept_as_a_test_that_passes_until_the_program_changes(bench: Workbench) -> None:
     bench.save("pair.ceql", PAIR)
     source = bench.program("pair.ceql")

@@ -169,8 +169,11 @@ class Workbench:
         case = self._isolated(cancelled, jobs.case_text, name or "a case", source.job, sample, file)
         beside = self.project.path(source.path, *PROGRAM_ENDINGS)
         inside = str((beside.parent / f"{beside.stem}{TEST_ENDING}").relative_to(self.project.folder))
-        exists = self.project.path(inside).is_file()
-        before = self.project.read(inside) if exists else f"program = {trying.toml_text(beside.name)}\n"
+        if self.project.path(inside).is_file():
+            before = self.project.read(inside)
+            trying.check_columns(before, sample)
+        else:
+            before = trying.test_head(beside.name, sample)
         self.project.write(inside, before.rstrip("\n") + "\n" + case)
         return inside
 

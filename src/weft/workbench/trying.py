@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import time as clock
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,14 +174,13 @@ def case_text(name: str, program: Program, sample: Sample, file: Path | None) ->
     """A case of a test file: the sample as events, and what is found now as expected."""
     if program.row_patterns:
         return tables.table_case_text(name, program, sample, file, MOST_EVENTS)
-    if sample.time != "ts" or sample.type != "type":
-        raise UsageError("a case has the time in `ts` and the type in `type`: rename the columns of the sample")
     events = sample_events(sample, file)
-    source = inputs.open_input(events, program, time="ts", type="type", shown=None)
-    lines = [_event_line(event) for batch in source for event in meaning_run.to_dicts(batch, "type")]
+    source = inputs.open_input(events, program, time=sample.time, type=sample.type, shown=None)
+    lines = [_event_line(event, sample.time) for batch in source for event in meaning_run.to_dicts(batch, sample.type)]
     if len(lines) > MOST_EVENTS:
         raise UsageError(f"a case has at most {MOST_EVENTS:,} events, and these are {len(lines):,}")
-    found = [match_text(match) for match in detect(events, program, "local", rejects=[])]
+    matches = detect(events, program, "local", time=sample.time, type=sample.type, rejects=[])
+    found = [match_text(match) for match in matches]
     quote = "'''"
     body = "\n".join(lines)
     wanted = "\n".join(found)
@@ -190,13 +190,35 @@ def case_text(name: str, program: Program, sample: Sample, file: Path | None) ->
     return f"\n[[case]]\nname = {toml_text(name)}\nevents = {quote}\n{body}\n{quote}\nexpected = {expected}\n"
 
 
+def test_head(program: str, sample: Sample) -> str:
+    """The beginning of a test file: the program's file, and the columns of time and type if they have other names."""
+    head = f"program = {toml_text(program)}\n"
+    usual = Sample()
+    for name in ("time", "type"):
+        if getattr(sample, name) != getattr(usual, name):
+            head += f"{name} = {toml_text(getattr(sample, name))}\n"
+    return head
+
+
+def check_columns(tests: str, sample: Sample) -> None:
+    """Refuse a sample whose columns of time and type have other names than the events of a test file."""
+    try:
+        table = tomllib.loads(tests)
+    except tomllib.TOMLDecodeError as problem:
+        raise UsageError(f"the tests of this program are not TOML: {problem}") from None
+    for name in ("time", "type"):
+        wanted, given = table.get(name, getattr(Sample(), name)), getattr(sample, name)
+        if wanted != given:
+            raise UsageError(f"the tests of this program have the {name} in {wanted!r}, and this sample in {given!r}")
+
+
 def toml_text(text: str) -> str:
     """A text as TOML has it between quotes: as JSON has it, but other letters as they are."""
     plain = "".join(char if char != "\x7f" and not "\ud800" <= char <= "\udfff" else "?" for char in text)
     return json.dumps(plain, ensure_ascii=False)
 
 
-def _event_line(event: Mapping[str, object]) -> str:
+def _event_line(event: Mapping[str, object], time: str) -> str:
     ticks = event.get(meaning_run.TICKS)
     plain = {name: value for name, value in event.items() if name != meaning_run.TICKS}
-    return json.dumps(plain if ticks is None else {**plain, "ts": ticks}, ensure_ascii=False, default=str)
+    return json.dumps(plain if ticks is None else {**plain, time: ticks}, ensure_ascii=False, default=str)
