@@ -121,3 +121,8 @@ def callers_level() -> int:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """A count with its noun: `1 match`, `2 matches`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

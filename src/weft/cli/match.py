@@ -27,14 +27,13 @@ from weft.connectors.files import find_files, write_matches, write_to_sinks
 from weft.connectors.places import check_places, opened
 from weft.connectors.uris import as_uri
 from weft.engines import Engine
-from weft.errors import InputError, UsageError
+from weft.errors import InputError, UsageError, plural
 from weft.languages import language_of
 from weft.languages.texts import PROGRAM_SUFFIXES
 from weft.plan.partitioning.splits import PLACED
 from weft.runtime.lanes.sharing import Sharing
 from weft.runtime.limits.guarding import Limits
 from weft.runtime.options import Arrival, Options
-from weft.wording import plural
 
 OutputFormat = Literal["jsonl", "csv", "parquet"]
 FORMAT_OF_SUFFIX: dict[str, OutputFormat] = {".csv": "csv", ".parquet": "parquet"}

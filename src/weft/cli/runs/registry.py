@@ -10,10 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from weft.cli.console import say, say_json
-from weft.errors import UsageError
+from weft.errors import UsageError, plural
 from weft.running import registry
 from weft.runtime.watching.left_out import WAYS, by_query
-from weft.wording import plural
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name, as given to `weft run --name`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

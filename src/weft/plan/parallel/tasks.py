@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.algebra.query import Program
+from weft.errors import plural
 from weft.plan.parallel.model import Model
 from weft.plan.parallel.rates import MOST_MEMBERS, Component, components_of
 from weft.statistics import Statistics
-from weft.wording import plural
 
 MOST_LANES = 1024  # that are proposed
 INDENT = " " * 12

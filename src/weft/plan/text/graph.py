@@ -9,10 +9,10 @@ from weft.algebra.terms import conjuncts
 from weft.algebra.text.composites import pattern_lines
 from weft.algebra.text.network import quoted
 from weft.algebra.text.program import to_text
+from weft.errors import plural
 from weft.plan.atoms import IsType
 from weft.plan.chains import ChainStep
 from weft.plan.graph import Graph
-from weft.wording import plural
 
 FEW = 3  # queries that are named where there are many
 

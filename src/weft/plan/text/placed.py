@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from weft.algebra.composites import CompositeEvent
+from weft.errors import plural
 from weft.plan.graph import Graph
 from weft.plan.operators import JoinOp, Plan
 from weft.plan.partitioning.lane_groups import LaneGroup
 from weft.plan.text.graph import node_text
-from weft.wording import plural
 
 INDENT = " " * 12
 

@@ -10,6 +10,7 @@ from weft.algebra.query import Consume, Query, Strategy
 from weft.algebra.situations import SituationQuery
 from weft.algebra.text.network import network_lines, quoted
 from weft.algebra.text.program import to_text
+from weft.errors import plural
 from weft.plan.atoms import IsStream, IsType
 from weft.plan.automaton.cea import Atom
 from weft.plan.automaton.conditions import compile_conditions
@@ -22,7 +23,6 @@ from weft.plan.text.graph import graph_dot, graph_lines
 from weft.plan.text.rules import rule_set_dot, rule_set_lines
 from weft.plan.text.situations import stage_lines
 from weft.tree import Node
-from weft.wording import plural
 
 MOST_STATES = 200  # shown by `tables_text`; the engine itself has no limit
 MOST_VARIED = 8  # predicates whose truths are varied one by one

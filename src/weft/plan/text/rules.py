@@ -9,8 +9,8 @@ from weft.algebra.rules import Rule
 from weft.algebra.text.network import quoted
 from weft.algebra.text.program import to_text
 from weft.algebra.text.rules import rule_lines
+from weft.errors import plural
 from weft.tree import Node
-from weft.wording import plural
 
 
 def shapes_of(rules: Sequence[Rule]) -> list[tuple[Rule, list[int]]]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from weft.errors import plural
 from weft.runtime.watching.left_out import in_words
-from weft.wording import plural
 
 
 class OperatorStats(NamedTuple):

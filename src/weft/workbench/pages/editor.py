@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import ui
 
-from weft.wording import plural
+from weft.errors import plural
 from weft.workbench.checking import Checked
 from weft.workbench.pages.frame import asked
 from weft.workbench.service import ProgramSource, Workbench

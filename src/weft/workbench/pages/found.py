@@ -11,7 +11,7 @@ from typing import Any
 
 from nicegui import ui
 
-from weft.wording import plural
+from weft.errors import plural
 from weft.workbench.pages.frame import button, card, picture, table
 from weft.workbench.pages.readings import draw_funnels
 from weft.workbench.trying import Tried

@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
-from weft.wording import plural
+from weft.errors import plural
 from weft.workbench.pages.frame import asked, button, card, fill, frame, table
 from weft.workbench.project import EVENT_ENDINGS
 from weft.workbench.servers import ServerConnection

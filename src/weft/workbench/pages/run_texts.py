@@ -6,8 +6,8 @@ import time
 from datetime import timedelta
 from typing import Any
 
+from weft.errors import plural
 from weft.running.changing import ProgramChange
-from weft.wording import plural
 from weft.workbench.following import CheckpointInfo, FoundMatch
 from weft.workbench.run_info import LaneInfo, OperatorInfo, QueryInfo, RunDetail, RunInfo
 

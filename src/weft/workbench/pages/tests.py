@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from weft.wording import plural
+from weft.errors import plural
 from weft.workbench.jobs import TestCase, TestReport
 from weft.workbench.pages.frame import asked, button, card, frame, texts
 from weft.workbench.service import Workbench
