@@ -53,7 +53,7 @@ def test_payloads_may_be_avro(kafka: Kafka, command: Callable[..., Command], tmp
         kafka.send(source, [payload(event)], partition=at % 2)
     kafka.send(source, [b"\x02", None], partition=1)
     address = kafka.source(source, format="avro", schema="event.avsc")
-    run = command(QUERY, "--source", f"s={address}", "--sink", f"kafka://{kafka.address}/{sink}")
+    run = command(QUERY, "--source", f"s={address}", "--sink", f"kafka://{kafka.address}/{sink}", "--positions")
     run.finish("--until", "complete")
     records = [value for _, value in kafka.read(sink)]
     assert {value["id"]: value["positions"] for value in records} == expected(given, QUERY)
