@@ -23,7 +23,7 @@ from tests.chaos.test_spark_kills import PROGRAMS
 from tests.chaos.torture_feed import PER_STRETCH, Feed
 
 REFUSED = "in use by process"
-DAMAGED = re.compile(r"(?<!not )\bdamaged\b|belongs to another program|start with a new checkpoint")
+DAMAGED = re.compile(r"(?<!not )(?<!in it is )\bdamaged\b|belongs to another program|start with a new checkpoint")
 GOES_ON = "it goes on where it was"  # what a run says that could not go on for now
 STARTS = 4  # of the last process, each of which may be interrupted more often than it tries again: the machine is slow
 AGAIN = "again"  # the query over files that are written while they are read
