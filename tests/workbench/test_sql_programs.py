@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,11 @@ def test_a_query_is_tried_on_rows_and_files(bench: Workbench) -> None:
 def test_what_is_found_is_kept_as_a_test(bench: Workbench) -> None:
     source = bench.program("ticks/falls.sql")
     path = bench.keep_as_test(source, SAMPLE, "one fall")
+    assert bench.keep_as_test(source, replace(SAMPLE, time="when"), "another") == path
     report = bench.tests()
     assert report.problems == []
     assert [case.passed for case in report.cases if case.name == "one fall"] == [True]
+    assert [case.passed for case in report.cases if case.name == "another"] == [True]
     assert path.endswith(".test.toml")
 
 

@@ -86,19 +86,14 @@ def find_files(paths: Sequence[str]) -> list[Path]:
 
 def read_file(path: Path, within: Path | None = None) -> RuleTests:
     """Read a test file and compile its program. `within`: the folder that all files it names must be in."""
-    try:
-        source = SourceText(path.read_text(encoding="utf-8-sig"), str(path))
-    except FileNotFoundError:
-        raise InputError(f"no such test file: {path}") from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(f"cannot read the test file {path}: {problem}") from None
+    source = _source(path)
     table = _parse(source)
     places = Places(source)
     _check_keys(table, FILE_KEYS, places, 0)
     for needed in ("program", "case"):
         if not table.get(needed):
             raise places.head(0).wrong("missing-key", f"the file has no `{needed}`", "see `weft test --help`")
-    notation = Notation(**{key: table[key] for key in ("time", "type", "time_unit") if key in table})
+    notation = _notation(table)
     if notation.time_unit not in NANOSECONDS:
         hint = did_you_mean(notation.time_unit, NANOSECONDS)
         raise places.key(0, "time_unit").wrong("unknown-unit", f"there is no unit {notation.time_unit!r}", hint)
@@ -107,6 +102,24 @@ def read_file(path: Path, within: Path | None = None) -> RuleTests:
     reader = _CaseReader(places, beside, notation, _variables(program))
     read: Callable[..., Case | TableCase] = reader.read_tables if program.row_patterns else reader.read
     return RuleTests(program, notation, [partial(read, case, at) for at, case in enumerate(table["case"], 1)])
+
+
+def read_notation(path: Path) -> Notation:
+    """Read how the events of a test file are written."""
+    return _notation(_parse(_source(path)))
+
+
+def _source(path: Path) -> SourceText:
+    try:
+        return SourceText(path.read_text(encoding="utf-8-sig"), str(path))
+    except FileNotFoundError:
+        raise InputError(f"no such test file: {path}") from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(f"cannot read the test file {path}: {problem}") from None
+
+
+def _notation(table: dict[str, Any]) -> Notation:
+    return Notation(**{key: table[key] for key in ("time", "type", "time_unit") if key in table})
 
 
 def _parse(source: SourceText) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from weft.drawing.timeline import WIDTH
 from weft.errors import UsageError
 from weft.reasons import Reasons
 from weft.rule_tests import run_file, to_json
+from weft.rule_tests.lines import Notation
 from weft.workbench import trying
 from weft.workbench.trying import Sample, Tried
 
@@ -66,9 +67,9 @@ def replayed(text: Text, sample: Sample, file: Path | None) -> list[trying.Row]:
     return shown
 
 
-def case_text(name: str, text: Text, sample: Sample, file: Path | None) -> str:
+def case_text(name: str, text: Text, sample: Sample, file: Path | None, notation: Notation) -> str:
     """A case of a test file, with what a program finds in a sample."""
-    return trying.case_text(name, trying.program_of(*text), sample, file)
+    return trying.case_text(name, trying.program_of(*text), sample, file, notation)
 
 
 def tested(files: Sequence[tuple[str, Path]], folder: Path) -> TestReport:

@@ -13,6 +13,8 @@ from weft.algebra.query import Program
 from weft.drawing.timeline import WIDTH
 from weft.errors import InputError, UsageError
 from weft.reasons import Reasons
+from weft.rule_tests.cases import read_notation
+from weft.rule_tests.lines import Notation
 from weft.running import registry
 from weft.running.changing import change, last_change
 from weft.running.metrics import metrics_text
@@ -166,14 +168,12 @@ class Workbench:
         if not source.path:
             raise UsageError("save the program first: a test names its file")
         file = self._file(sample)
-        case = self._isolated(cancelled, jobs.case_text, name or "a case", source.job, sample, file)
         beside = self.project.path(source.path, *PROGRAM_ENDINGS)
         inside = str((beside.parent / f"{beside.stem}{TEST_ENDING}").relative_to(self.project.folder))
-        if self.project.path(inside).is_file():
-            before = self.project.read(inside)
-            trying.check_columns(before, sample)
-        else:
-            before = trying.test_head(beside.name, sample)
+        tests = self.project.path(inside)
+        notation = read_notation(tests) if tests.is_file() else Notation(sample.time, sample.type)
+        before = self.project.read(inside) if tests.is_file() else trying.test_head(beside.name, notation)
+        case = self._isolated(cancelled, jobs.case_text, name or "a case", source.job, sample, file, notation)
         self.project.write(inside, before.rstrip("\n") + "\n" + case)
         return inside
 

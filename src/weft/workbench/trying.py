@@ -6,9 +6,8 @@ import csv
 import io
 import json
 import time as clock
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from weft.drawing.scene import scene_of, with_events
 from weft.drawing.timeline import WIDTH, timeline_svg
 from weft.errors import InputError, ProgramError, UsageError
 from weft.reasons import Reasons, funnel, why
+from weft.rule_tests.lines import Notation
 from weft.rule_tests.report import match_text
 from weft.runtime.options import EventColumns, Options
 from weft.runtime.writing.match_rows import rows_to_matches
@@ -170,10 +170,13 @@ def explain(program: Program, sample: Sample, file: Path | None, positions: Sequ
 # ---------------------------------------------------------------- tests
 
 
-def case_text(name: str, program: Program, sample: Sample, file: Path | None) -> str:
-    """A case of a test file: the sample as events, and what is found now as expected."""
+def case_text(name: str, program: Program, sample: Sample, file: Path | None, notation: Notation) -> str:
+    """A case of a test file with this notation: the sample as events, and what is found now as expected."""
     if program.row_patterns:
         return tables.table_case_text(name, program, sample, file, MOST_EVENTS)
+    for column, wanted, given in (("time", notation.time, sample.time), ("type", notation.type, sample.type)):
+        if wanted != given:
+            raise UsageError(f"the tests of this program have the {column} in {wanted!r}, and this sample in {given!r}")
     events = sample_events(sample, file)
     source = inputs.open_input(events, program, time=sample.time, type=sample.type, shown=None)
     lines = [_event_line(event, sample.time) for batch in source for event in meaning_run.to_dicts(batch, sample.type)]
@@ -190,26 +193,11 @@ def case_text(name: str, program: Program, sample: Sample, file: Path | None) ->
     return f"\n[[case]]\nname = {toml_text(name)}\nevents = {quote}\n{body}\n{quote}\nexpected = {expected}\n"
 
 
-def test_head(program: str, sample: Sample) -> str:
+def test_head(program: str, notation: Notation) -> str:
     """The beginning of a test file: the program's file, and the columns of time and type if they have other names."""
-    head = f"program = {toml_text(program)}\n"
-    usual = Sample()
-    for name in ("time", "type"):
-        if getattr(sample, name) != getattr(usual, name):
-            head += f"{name} = {toml_text(getattr(sample, name))}\n"
-    return head
-
-
-def check_columns(tests: str, sample: Sample) -> None:
-    """Refuse a sample whose columns of time and type have other names than the events of a test file."""
-    try:
-        table = tomllib.loads(tests)
-    except tomllib.TOMLDecodeError as problem:
-        raise UsageError(f"the tests of this program are not TOML: {problem}") from None
-    for name in ("time", "type"):
-        wanted, given = table.get(name, getattr(Sample(), name)), getattr(sample, name)
-        if wanted != given:
-            raise UsageError(f"the tests of this program have the {name} in {wanted!r}, and this sample in {given!r}")
+    usual = asdict(Notation())
+    names = {name: own for name, own in asdict(notation).items() if own != usual[name]}
+    return "".join(f"{name} = {toml_text(own)}\n" for name, own in {"program": program, **names}.items())
 
 
 def toml_text(text: str) -> str:
